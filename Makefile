@@ -1,0 +1,55 @@
+# `make demo` and `make test` set everything up by themselves; `make help` lists the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.synced
+# uv from the PATH, else one of our own in the clone
+UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
+PYTHON ?= python3
+
+.PHONY: help setup demo lint test validate bench-cell lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+.uv/bin/uv:
+	@echo "uv is not on the PATH: installing it into .uv"
+	$(PYTHON) -m venv .uv
+	.uv/bin/python -m pip install --quiet --disable-pip-version-check uv
+
+$(STAMP): requirements.lock pyproject.toml .python-version | $(filter .uv/bin/uv,$(UV))
+	$(UV) venv --quiet --allow-existing $(VENV)
+	UV_COMPILE_BYTECODE=1 $(UV) pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	UV_COMPILE_BYTECODE=1 $(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .
+	$(BIN)/python -m compileall -q src
+	@touch $@
+
+setup: $(STAMP) ## create .venv with the locked packages
+
+demo: $(STAMP) ## the main job on the bundled cohort, with a report
+	$(BIN)/fourcorner demo
+
+lint: $(STAMP) ## style, types, import layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyrefly check
+	$(BIN)/lint-imports
+
+test: lint ## lint, then the tests
+	$(BIN)/python -m pytest
+
+validate: $(STAMP) ## the long simulation studies; commit what they write
+	$(BIN)/python -m benchmarks.validate_cell
+
+bench-cell: $(STAMP) ## speed of the cell model beside bambi and plain PyMC
+	$(UV) pip install --quiet --python $(BIN)/python bambi
+	$(BIN)/python -m benchmarks.cell_model
+
+lock: | $(filter .uv/bin/uv,$(UV)) ## renew requirements.lock
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --group dev -o requirements.lock
+
+clean: ## remove what make made
+	rm -rf $(VENV) .uv dist
