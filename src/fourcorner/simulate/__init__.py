@@ -1,0 +1,1 @@
+"""Seeded generators of synthetic cohorts with known truth, one module per cohort."""
