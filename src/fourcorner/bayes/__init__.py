@@ -1,0 +1,1 @@
+"""Bayesian engine: hierarchical models of cells, their posteriors and contrasts."""

@@ -1,0 +1,137 @@
+"""What the normal cell model needs of the scores: each stratum's count, mean and scatter.
+
+Invariant: these are sufficient, so the cost of a fit does not depend on the number of units; they
+come from one pass over the cells. Pinned by `tests/test_cell_data.py`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from fourcorner import names
+from fourcorner.bayes.basis import Basis
+from fourcorner.errors import FitError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CellData:
+    """Sufficient statistics of effect coefficients, by stratum.
+
+    Attributes
+    ----------
+    strata : tuple of str
+    count : ndarray of shape (strata,)
+    mean : ndarray of shape (strata, effects)
+    scatter : ndarray of shape (strata, effects, effects)
+        Sum of squares and products about the stratum's mean.
+    location, scale : float
+        Grand mean of the cells, and pooled sd over units of a cell about its stratum's mean.
+    """
+
+    strata: tuple[str, ...]
+    count: Floats
+    mean: Floats
+    scatter: Floats
+    location: float
+    scale: float
+
+
+def joint_cells(cells: xr.DataArray, cohort: NDArray[np.bool_]) -> xr.DataArray:
+    """The joint cohort as units × cells.
+
+    Parameters
+    ----------
+    cells : DataArray with dims (transition, state, channels)
+    cohort : ndarray of bool, shape (transitions,)
+
+    Returns
+    -------
+    DataArray with dims (unit, state, channels)
+
+    Raises
+    ------
+    FitError
+        If the cohort is empty, has one unit, or has units with several transitions.
+    """
+    kept = cells[cohort]
+    units = kept[names.UNIT].values
+    if len(units) == 0:
+        never = _never_observed(cells)
+        because = f"never measured: {never}" if never else "no unit is complete in every cell"
+        msg = (
+            f"the joint cohort is empty ({because}); the cell model needs units that are complete "
+            f"in every cell of the spec's channels"
+        )
+        raise FitError(msg)
+    if len(np.unique(units)) < len(units):
+        msg = (
+            "units have several transitions; the cell model needs one change per unit. "
+            "`fourcorner estimate` handles them"
+        )
+        raise FitError(msg)
+    if len(units) < 2:
+        msg = f"the joint cohort has one unit ({units[0]!r}); its spread cannot be seen"
+        raise FitError(msg)
+    renamed = kept.drop_vars([names.UNIT, names.TRANSITION_ID]).rename({names.TRANSITION: names.UNIT})
+    return renamed.assign_coords({names.UNIT: units})
+
+
+def sufficient(cells: xr.DataArray, basis: Basis, strata: Sequence[str]) -> CellData:
+    """Sufficient statistics of units × cells.
+
+    Parameters
+    ----------
+    cells : DataArray with dims (unit, state, channels)
+    basis : Basis
+    strata : sequence of str
+        Those to tell apart, in order; each holds at least one unit.
+
+    Returns
+    -------
+    CellData
+
+    Raises
+    ------
+    FitError
+        If the scores do not vary between units.
+    """
+    flat = cells.values.reshape(cells.shape[0], -1)
+    codes = stratum_codes(cells, strata)
+    coefficients = flat @ basis.rows.T / basis.rows.shape[1]
+    count = np.bincount(codes, minlength=len(strata)).astype(float)
+    effects = coefficients.shape[1]
+    mean, scatter = np.empty((len(strata), effects)), np.empty((len(strata), effects, effects))
+    for code in range(len(strata)):
+        inside = coefficients[codes == code]
+        mean[code] = inside.mean(axis=0)
+        centred = inside - mean[code]
+        scatter[code] = centred.T @ centred
+    # rows have mean square one, so a cell's variance is the sum over effects, averaged over cells
+    within = np.trace(scatter.sum(axis=0)) / max(len(flat) - len(strata), 1)
+    between = flat.var(axis=0, ddof=1).mean()
+    scale = float(np.sqrt(within if within > 0 else between))
+    if scale <= 1e-12 * max(1.0, float(np.abs(flat).max())):
+        msg = "the scores do not vary between units, so there is nothing to model"
+        raise FitError(msg)
+    return CellData(tuple(strata), count, mean, scatter, float(flat.mean()), scale)
+
+
+def stratum_codes(cells: xr.DataArray, strata: Sequence[str]) -> NDArray[np.int64]:
+    """Code of each unit's stratum: shape (units,)."""
+    if names.STRATUM not in cells.coords:
+        return np.zeros(cells.shape[0], dtype=np.int64)
+    return np.searchsorted(np.asarray(strata), cells[names.STRATUM].values)
+
+
+def _never_observed(cells: xr.DataArray) -> list[dict[str, str]]:
+    observed = np.isfinite(cells).any(names.TRANSITION)
+    dims = [str(dim) for dim in observed.dims]
+    return [
+        {dim: str(observed[dim].values[i]) for dim, i in zip(dims, place, strict=True)}
+        for place in np.argwhere(~observed.values)
+    ]

@@ -1,0 +1,138 @@
+"""Compile once, sample, and sample again more carefully if a chain diverged.
+
+Invariant: one structure (effects, strata, formulas) is compiled once in a process, and a refit
+with new values costs its sampling only; the draws depend on the seed, not on the number of cores.
+Pinned by `tests/test_fit.py`.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import nutpie
+import numpy as np
+import pymc as pm
+import pytensor
+import xarray as xr
+
+from fourcorner import names
+from fourcorner.bayes import cells
+from fourcorner.bayes.basis import Basis
+from fourcorner.bayes.data import CellData
+from fourcorner.bayes.priors import Priors
+from fourcorner.errors import FitError
+from fourcorner.spec import SamplerSpec
+
+pytensor.config.blas__ldflags = ""  # nutpie's compiled code calls LAPACK through scipy
+
+CAREFUL = 0.99
+KEPT_STATS = ("diverging", "energy", "n_steps", "depth", "step_size", "mean_tree_accept", "logp")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled structure: the PyMC model, nutpie's program and the seconds it took."""
+
+    model: pm.Model
+    program: Any
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Raw draws with what the sampler reported.
+
+    Attributes
+    ----------
+    posterior, sample_stats : xarray.Dataset with dims (chain, draw, …)
+    seconds : float
+        Sampling, all attempts together.
+    attempts : tuple of (target_accept, divergences)
+    """
+
+    posterior: xr.Dataset
+    sample_stats: xr.Dataset
+    seconds: float
+    attempts: tuple[tuple[float, int], ...]
+
+
+_compiled: dict[tuple[Any, ...], Compiled] = {}
+
+
+def compile_model(basis: Basis, data: CellData, priors: Priors) -> Compiled:
+    """The compiled model of a structure, from this process's cache when it is there."""
+    key = (
+        tuple(basis.factors.items()),
+        basis.modelled.tobytes(),
+        basis.by_stratum.tobytes(),
+        data.strata,
+    )
+    if key not in _compiled:
+        start = time.perf_counter()
+        model = cells.build(basis, data, priors)
+        program = nutpie.compile_pymc_model(model, cache=True)
+        _compiled[key] = Compiled(model, program, time.perf_counter() - start)
+    return _compiled[key]
+
+
+def draw(
+    compiled: Compiled,
+    data: CellData,
+    priors: Priors,
+    sampler: SamplerSpec,
+    progress: Callable[[str], None],
+) -> Draws:
+    """Sample the posterior of these data; on any divergence once more at 0.99.
+
+    Raises
+    ------
+    FitError
+        If the chains could not start.
+    """
+    program = compiled.program.with_data(**cells.values(data, priors))
+    attempts: list[tuple[float, int]] = []
+    start = time.perf_counter()
+    for target in dict.fromkeys([sampler.target_accept, max(CAREFUL, sampler.target_accept)]):
+        progress(f"sampling {sampler.chains} chains of {sampler.draws} draws")
+        tree = _sample(program, sampler, target)
+        stats = tree[names.SAMPLE_STATS].to_dataset()
+        attempts.append((target, int(stats["diverging"].sum())))
+        if attempts[-1][1] == 0:
+            break
+        progress(f"{attempts[-1][1]} divergences; once more at target_accept {CAREFUL}")
+    return Draws(
+        tree[names.POSTERIOR].to_dataset(),
+        stats[list(KEPT_STATS)],
+        time.perf_counter() - start,
+        tuple(attempts),
+    )
+
+
+def _sample(program: Any, sampler: SamplerSpec, target_accept: float) -> xr.DataTree:
+    try:
+        return nutpie.sample(
+            program,
+            draws=sampler.draws,
+            tune=sampler.tune,
+            chains=sampler.chains,
+            seed=sampler.seed,
+            target_accept=target_accept,
+            progress_bar=False,
+            save_warmup=False,
+        )
+    except RuntimeError as error:
+        msg = f"the chains did not start ({error}); look at the scores' scale and the priors"
+        raise FitError(msg) from error
+
+
+def prior_draws(compiled: Compiled, draws: int, seed: int) -> xr.Dataset:
+    """Draws of every variable from the prior, dims (chain, draw, …)."""
+    generator = np.random.default_rng(seed)
+    with compiled.model:
+        tree = pm.sample_prior_predictive(
+            draws=draws,
+            random_seed=generator,
+            compile_kwargs={"mode": "FAST_COMPILE"},
+        )
+    return tree[names.PRIOR].to_dataset()

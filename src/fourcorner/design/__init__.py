@@ -1,0 +1,1 @@
+"""Design engine: estimates and bootstrap intervals from observed cells, no model."""
