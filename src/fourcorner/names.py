@@ -35,7 +35,6 @@ VAR_TAU: Final = "tau"
 VAR_UNIT_SD: Final = "unit_sd"
 VAR_COVARIANCE: Final = "unit_covariance"
 VAR_STRATUM_SCALE: Final = "stratum_scale"
-VAR_SCALE_SPREAD: Final = "stratum_scale_sd"
 VAR_CELL_MEAN: Final = "cell_mean"
 VAR_UNITS: Final = "units_in_stratum"
 
@@ -55,7 +54,7 @@ RESERVED: Final = frozenset(
     {
         TRANSITION, UNIT, TRANSITION_ID, STRATUM, STATE, SCORE, PRESENT, CELLS, CHAIN, DRAW,
         EFFECT, STRATUM_EFFECT, COMPONENT, ORDER, ESTIMAND, VAR_EFFECT, VAR_DEVIATION, VAR_TAU,
-        VAR_UNIT_SD, VAR_COVARIANCE, VAR_STRATUM_SCALE, VAR_SCALE_SPREAD, VAR_CELL_MEAN,
+        VAR_UNIT_SD, VAR_COVARIANCE, VAR_STRATUM_SCALE, VAR_CELL_MEAN,
         VAR_UNITS, "at", "sample",
     }
 )  # fmt: skip

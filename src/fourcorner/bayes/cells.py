@@ -2,8 +2,9 @@
 
 For unit i of stratum g with effect coefficients η_i (see `basis`):
 
-    η_i ~ N(β + δ_g, s_g² Σ),   δ_g zero-sum over strata with sd τ of its interaction order,
-    log s_g zero-sum over strata,   Σ = diag(σ) Ω diag(σ) with Ω ~ LKJ.
+    η_i ~ N(β + δ_g, s_g² Σ),   Σ = diag(σ) C diag(σ) with C ~ LKJ,
+    δ_g zero-sum over strata with sd τ × σ, one τ for each interaction order,
+    log s_g zero-sum over strata.
 
 Invariant: the potential is the log density of all cells given the parameters, and its cost does
 not depend on the number of units. Pinned by `tests/test_cell_model.py` against
@@ -63,16 +64,15 @@ def build(basis: Basis, data: CellData, priors: Priors) -> pm.Model:
     Returns
     -------
     pymc.Model
-        Free variables: ``effects`` (β), ``stratum_deviation_z``, ``tau``, the packed factor of
-        Σ, ``stratum_scale_sd`` and ``log_stratum_scale_z``; the last four of strata only when
-        there are several.
+        Free variables: ``effects`` (β), the packed ``unit_factor`` of Σ and, when there are
+        several strata, ``tau``, ``stratum_deviation_z`` and ``log_stratum_scale``.
     """
     with pm.Model(coords=coords(basis, data.strata)) as model:
         held = {name: pm.Data(name, value) for name, value in values(data, priors).items()}
         scale = {item.name: held[SCALES][i] for i, item in enumerate(fields(Priors))}
-        means = _effects(basis, scale) + _deviations(basis, len(data.strata), scale)
+        factor, unit_sd = _unit_factor(basis, scale)
+        means = _effects(basis, scale) + _deviations(basis, len(data.strata), unit_sd, scale)
         spread = _stratum_scale(len(data.strata), scale)
-        factor = _unit_factor(basis, scale)
         pm.Potential(LIKELIHOOD, _log_density(held, means, spread, factor))
     return model
 
@@ -89,7 +89,7 @@ def _effects(basis: Basis, scale: dict[str, Any]) -> Any:
     return (effects @ np.eye(len(basis.labels))[basis.modelled])[None, :]
 
 
-def _deviations(basis: Basis, strata: int, scale: dict[str, Any]) -> Any:
+def _deviations(basis: Basis, strata: int, unit_sd: Any, scale: dict[str, Any]) -> Any:
     """δ over every effect of the basis: shape (strata, effects)."""
     if strata == 1:
         return 0.0
@@ -100,7 +100,7 @@ def _deviations(basis: Basis, strata: int, scale: dict[str, Any]) -> Any:
         f"{names.VAR_DEVIATION}_z", sigma=1.0, dims=(names.STRATUM_EFFECT, names.STRATUM)
     )
     deviation = pm.Deterministic(
-        names.VAR_DEVIATION, (tau[place][:, None] * standard).T,
+        names.VAR_DEVIATION, ((tau[place] * unit_sd[basis.by_stratum])[:, None] * standard).T,
         dims=(names.STRATUM, names.STRATUM_EFFECT),
     )  # fmt: skip
     return deviation @ np.eye(len(basis.labels))[basis.by_stratum]
@@ -110,11 +110,10 @@ def _stratum_scale(strata: int, scale: dict[str, Any]) -> Any:
     """s_g: shape (strata,), with geometric mean one."""
     if strata == 1:
         return np.ones(1)
-    spread = pm.HalfNormal(names.VAR_SCALE_SPREAD, sigma=scale["stratum_scale_sd"])
-    standard = pm.ZeroSumNormal("log_stratum_scale_z", sigma=1.0, dims=names.STRATUM)
-    return pm.Deterministic(
-        names.VAR_STRATUM_SCALE, pt.exp(spread * standard), dims=names.STRATUM
+    log_scale = pm.ZeroSumNormal(
+        "log_stratum_scale", sigma=scale["stratum_scale_sd"], dims=names.STRATUM
     )
+    return pm.Deterministic(names.VAR_STRATUM_SCALE, pt.exp(log_scale), dims=names.STRATUM)
 
 
 def _unit_factor(basis: Basis, scale: dict[str, Any]) -> Any:
@@ -131,7 +130,7 @@ def _unit_factor(basis: Basis, scale: dict[str, Any]) -> Any:
     pm.Deterministic(
         names.VAR_COVARIANCE, factor @ factor.T, dims=(names.COMPONENT, f"{names.COMPONENT}_2")
     )
-    return factor
+    return factor, sds
 
 
 def _log_density(held: dict[str, Any], means: Any, spread: Any, factor: Any) -> Any:

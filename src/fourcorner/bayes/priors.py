@@ -28,13 +28,17 @@ class Priors:
         Normal sd of every other effect (the root-mean-square amount by which it moves a cell).
         Default 1 score scale: a gain of four score scales is two prior sds away.
     tau_sd : float
-        Half-normal scale of τ, the sd of effects between strata, one τ for each interaction
-        order. Default 0.5 score scales.
+        Half-normal scale of τ, one for each interaction order: the sd of an effect between
+        strata as a ratio to the sd of that effect between units; no unit. Default 0.5: strata
+        differ by less than the units within them do. A ratio, because effects of one order
+        differ in size by an order of magnitude, and the smallest would else fix τ for all.
     unit_sd : float
         Half-normal scale of the sds of effects between units. Default 1 score scale.
     stratum_scale_sd : float
-        Half-normal scale of the sd of log spread between strata; no unit. Default 0.5: spreads
-        that differ by a factor of 2.7 are within two sds.
+        Normal sd of the log spread of a stratum about the common one; no unit. Default 0.5:
+        spreads that differ by a factor of 2.7 are within two sds. Fixed, not learned: a stratum
+        of n units tells its own spread from n × cells numbers, a handful of strata tells little
+        of their sd.
     lkj_eta : float
         Concentration of the LKJ prior on correlations of effects; no unit. Default 1.
     """
@@ -78,7 +82,7 @@ def resolve(given: PriorSpec, location: float, scale: float) -> Priors:
         "score_scale": unit,
         "intercept_sd": 5 * unit,
         "effect_sd": unit,
-        "tau_sd": 0.5 * unit,
+        "tau_sd": 0.5,
         "unit_sd": unit,
         "stratum_scale_sd": 0.5,
         "lkj_eta": 1.0,

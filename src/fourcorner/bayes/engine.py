@@ -1,0 +1,133 @@
+"""The Bayesian engine: scores and a spec to a fitted DataTree.
+
+Invariant: a fit has one cohort, the units complete in every cell; everything in the tree refers to
+it. Pinned by `tests/test_fit.py`.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from fourcorner import names, scores
+from fourcorner.bayes import basis as bases
+from fourcorner.bayes import outputs, sample
+from fourcorner.bayes.data import joint_cells, sufficient
+from fourcorner.bayes.priors import resolve
+from fourcorner.spec import Spec
+
+PRIOR_DRAWS = 1000
+
+
+def fit(
+    data: xr.Dataset,
+    spec: Spec,
+    *,
+    seed: int | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> xr.DataTree:
+    """Fit the cell model to the joint cohort.
+
+    Parameters
+    ----------
+    data : xarray.Dataset
+        Scores, as `fourcorner.read_scores` returns them.
+    spec : Spec
+        Its ``model``, ``priors`` and ``sampler`` are used.
+    seed : int, optional
+        Instead of the spec's.
+    progress : callable
+        Told in words what is being done.
+
+    Returns
+    -------
+    xarray.DataTree
+        Groups ``posterior``, ``sample_stats``, ``prior``, ``posterior_predictive``,
+        ``observed_data``, ``log_likelihood`` (by unit), ``log_prior`` and ``constant_data``.
+        Scores are in native units. Attributes: seconds, divergences and what was left out.
+
+    Raises
+    ------
+    FitError
+        If the joint cohort is empty or has one unit, a unit has several transitions, the scores
+        do not vary, or the chains do not start.
+    SpecError
+        If a formula names an unknown factor.
+    """
+    sampler = spec.sampler if seed is None else _with_seed(spec, seed)
+    reduced = scores.cells(data)
+    cells = joint_cells(reduced, scores.joint(reduced))
+    strata = _fitted_strata(cells)
+    basis = bases.build(scores.factors(data), spec.model.effects, spec.model.stratum_effects)
+    stats = sufficient(cells, basis, strata)
+    priors = resolve(spec.priors, stats.location, stats.scale)
+    progress("compiling the model (once per structure; the first time takes longest)")
+    compiled = sample.compile_model(basis, stats, priors)
+    draws = sample.draw(compiled, stats, priors, sampler, progress)
+    progress("prior, predictive and log densities")
+    posterior = outputs.parameters(draws.posterior, basis, stats.strata)
+    prior = sample.prior_draws(compiled, PRIOR_DRAWS, sampler.seed)
+    likelihood = outputs.unit_log_likelihood(posterior, cells, basis, stats.strata)
+    replicated = outputs.predictive(posterior, cells, basis, stats.strata, sampler.seed)
+    groups = {
+        names.POSTERIOR: posterior,
+        names.SAMPLE_STATS: draws.sample_stats,
+        names.PRIOR: outputs.parameters(prior, basis, stats.strata),
+        names.POSTERIOR_PREDICTIVE: replicated,
+        names.OBSERVED_DATA: cells.to_dataset(name=names.CELLS),
+        names.LOG_LIKELIHOOD: likelihood,
+        names.LOG_PRIOR: outputs.log_prior(compiled.model, draws.posterior),
+        names.CONSTANT_DATA: _constants(stats.count, basis, asdict(priors), stats.strata),
+    }
+    left_out = [name for name, group in groups.items() if group is None]
+    attrs = {
+        "title": spec.title,
+        "family": spec.model.family,
+        "cohort": names.COHORT_JOINT,
+        "strata_of_data": "\n".join(scores.strata(data)),
+        "seed": sampler.seed,
+        "compile_s": compiled.seconds,
+        "sample_s": draws.seconds,
+        "attempts": "; ".join(f"target_accept {t:g}: {d} divergences" for t, d in draws.attempts),
+        "left_out": _left_out(left_out),
+    }
+    return outputs.assemble(groups, attrs)
+
+
+def _with_seed(spec: Spec, seed: int) -> Any:
+    return type(spec.sampler)(**{**asdict(spec.sampler), "seed": seed})
+
+
+def _fitted_strata(cells: xr.DataArray) -> list[str]:
+    if names.STRATUM not in cells.coords:
+        return [""]
+    return sorted(set(cells[names.STRATUM].values.tolist()))
+
+
+def _constants(
+    count: Any, basis: bases.Basis, priors: dict[str, float], strata: tuple[str, ...]
+) -> xr.Dataset:
+    shape = [len(levels) for levels in basis.factors.values()]
+    return xr.Dataset(
+        {
+            names.VAR_UNITS: (names.STRATUM, count),
+            "basis": ((names.COMPONENT, *basis.factors), basis.rows.reshape(-1, *shape)),
+            **{f"prior_{name}": np.float64(value) for name, value in priors.items()},
+        },
+        coords={
+            names.STRATUM: list(strata),
+            names.COMPONENT: list(basis.labels),
+            **{name: list(levels) for name, levels in basis.factors.items()},
+        },
+    )
+
+
+def _left_out(groups: list[str]) -> str:
+    if not groups:
+        return ""
+    return (
+        f"{', '.join(groups)}: more than {outputs.LIMIT:,} numbers for this many units; "
+        f"sample fewer draws to keep them"
+    )

@@ -1,0 +1,217 @@
+"""A fit as a DataTree: posterior, prior, predictive, log densities and what they rest on.
+
+Invariant: the tree holds all that contrasts, weights and checks need later, without the model,
+and saves to netCDF and loads again unchanged. Pinned by `tests/test_fit.py`.
+"""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from fourcorner import names
+from fourcorner.bayes.basis import Basis
+from fourcorner.bayes.data import stratum_codes
+
+Floats = NDArray[np.float64]
+
+LIMIT = 50_000_000  # numbers in one array by unit and draw: 400 MB
+PREDICTIVE_DRAWS = 500
+FEWEST_PREDICTIVE_DRAWS = 20
+KEPT = (
+    names.VAR_EFFECT,
+    names.VAR_TAU,
+    names.VAR_DEVIATION,
+    names.VAR_STRATUM_SCALE,
+    names.VAR_UNIT_SD,
+    names.VAR_COVARIANCE,
+)
+
+
+def parameters(draws: xr.Dataset, basis: Basis, strata: tuple[str, ...]) -> xr.Dataset:
+    """Named parameters of raw draws, with the cell means of each stratum.
+
+    Parameters
+    ----------
+    draws : xarray.Dataset with dims (chain, draw, …)
+        Of the posterior or of the prior.
+    basis : Basis
+    strata : tuple of str
+
+    Returns
+    -------
+    xarray.Dataset
+        ``cell_mean`` has dims (chain, draw, stratum, state, channels).
+    """
+    kept = draws[[name for name in KEPT if name in draws]]
+    means = np.repeat(_over_basis(kept, names.VAR_EFFECT, basis.modelled)[:, :, None], len(strata), 2)
+    if names.VAR_DEVIATION in kept:
+        means += _over_basis(kept, names.VAR_DEVIATION, basis.by_stratum)
+    shape = (*means.shape[:3], *(len(levels) for levels in basis.factors.values()))
+    cell_mean = xr.DataArray(
+        (means @ basis.rows).reshape(shape),
+        dims=(names.CHAIN, names.DRAW, names.STRATUM, *basis.factors),
+        coords={names.STRATUM: list(strata), **{k: list(v) for k, v in basis.factors.items()}},
+    )
+    clean = kept.assign({names.VAR_CELL_MEAN: cell_mean})
+    clean.attrs = {}
+    return clean
+
+
+def _over_basis(draws: xr.Dataset, name: str, used: NDArray[np.bool_]) -> Floats:
+    """A variable's last axis spread over every effect of the basis, zero elsewhere."""
+    return np.asarray(draws[name].values @ np.eye(len(used))[used])
+
+
+def unit_log_likelihood(
+    posterior: xr.Dataset, cells: xr.DataArray, basis: Basis, strata: tuple[str, ...]
+) -> xr.Dataset | None:
+    """Log density of each unit's cells, in blocks of draws.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        As `parameters` returns it.
+    cells : DataArray with dims (unit, state, channels)
+    basis : Basis
+    strata : tuple of str
+
+    Returns
+    -------
+    xarray.Dataset or None
+        ``cells`` with dims (chain, draw, unit); None above 50 million numbers.
+    """
+    chains, draws = posterior.sizes[names.CHAIN], posterior.sizes[names.DRAW]
+    if chains * draws * cells.shape[0] > LIMIT:
+        return None
+    scale = _stratum_scale(posterior, len(strata))
+    means = _flat_means(posterior)
+    covariance = posterior[names.VAR_COVARIANCE].values.reshape(-1, *(2 * [len(basis.labels)]))
+    flat = cells.values.reshape(cells.shape[0], -1)
+    codes = stratum_codes(cells, strata)
+    density = np.empty((chains * draws, len(flat)))
+    step = max(1, LIMIT // (8 * flat.size))
+    for start in range(0, len(density), step):
+        block = slice(start, start + step)
+        density[block] = _density(
+            flat, codes, means[block], scale[block], covariance[block], basis.rows
+        )
+    return xr.Dataset(
+        {
+            names.CELLS: (
+                (names.CHAIN, names.DRAW, names.UNIT),
+                density.reshape(chains, draws, len(flat)),
+            )
+        },
+        coords=_unit_coords(posterior, cells),
+    )
+
+
+def _density(
+    flat: Floats,
+    codes: NDArray[np.int64],
+    means: Floats,
+    scale: Floats,
+    covariance: Floats,
+    rows: Floats,
+) -> Floats:
+    """Log density of units (columns) under draws (rows)."""
+    size = rows.shape[1]
+    factor = np.linalg.cholesky(covariance)
+    log_det = 2 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
+    whiten = np.linalg.inv(factor) @ rows / size
+    density = np.empty((len(means), len(flat)))
+    for code in range(means.shape[1]):
+        inside = codes == code
+        centred = whiten @ (flat[inside][None] - means[:, code, None]).swapaxes(1, 2)
+        distance = np.einsum("sku,sku->su", centred, centred) / scale[:, code, None] ** 2
+        constant = log_det + size * (np.log(2 * np.pi * size) + 2 * np.log(scale[:, code]))
+        density[:, inside] = -0.5 * (constant[:, None] + distance)
+    return density
+
+
+def predictive(
+    posterior: xr.Dataset, cells: xr.DataArray, basis: Basis, strata: tuple[str, ...], seed: int
+) -> xr.Dataset | None:
+    """Replicated cells of the cohort's units for evenly thinned draws.
+
+    Returns
+    -------
+    xarray.Dataset or None
+        ``cells`` with dims (chain, draw, unit, state, channels): at most 500 draws in all, fewer
+        where 500 would pass 50 million numbers, None where not even 20 fit.
+    """
+    wanted = min(PREDICTIVE_DRAWS, LIMIT // cells.size)
+    if wanted < FEWEST_PREDICTIVE_DRAWS:
+        return None
+    chains, draws = posterior.sizes[names.CHAIN], posterior.sizes[names.DRAW]
+    per_chain = min(draws, max(1, wanted // chains))
+    kept = np.linspace(0, draws - 1, per_chain).round().astype(int)
+    thin = posterior.isel({names.DRAW: kept})
+    scale, means = _stratum_scale(thin, len(strata)), _flat_means(thin)
+    covariance = thin[names.VAR_COVARIANCE].values.reshape(-1, *(2 * [len(basis.labels)]))
+    codes = stratum_codes(cells, strata)
+    generator = np.random.default_rng(seed)
+    noise = generator.standard_normal((len(means), len(codes), len(basis.labels)))
+    shift = noise @ (np.linalg.cholesky(covariance).swapaxes(1, 2) @ basis.rows)
+    replicated = means[:, codes] + scale[:, codes, None] * shift
+    shape = (chains, per_chain, *cells.shape)
+    return xr.Dataset(
+        {names.CELLS: ((names.CHAIN, names.DRAW, *cells.dims), replicated.reshape(shape))},
+        coords={**_unit_coords(thin, cells), **{k: list(v) for k, v in basis.factors.items()}},
+    )
+
+
+def _stratum_scale(posterior: xr.Dataset, strata: int) -> Floats:
+    """s_g by draw: shape (draws, strata)."""
+    if names.VAR_STRATUM_SCALE in posterior:
+        return posterior[names.VAR_STRATUM_SCALE].values.reshape(-1, strata)
+    return np.ones((posterior.sizes[names.CHAIN] * posterior.sizes[names.DRAW], strata))
+
+
+def _flat_means(posterior: xr.Dataset) -> Floats:
+    """Cell means by draw: shape (draws, strata, cells)."""
+    means = posterior[names.VAR_CELL_MEAN].values
+    draws = means.shape[0] * means.shape[1]
+    return np.asarray(means.reshape(draws, means.shape[2], -1))
+
+
+def _unit_coords(posterior: xr.Dataset, cells: xr.DataArray) -> dict[str, Any]:
+    keep = (names.CHAIN, names.DRAW)
+    return {
+        **{dim: posterior[dim].values for dim in keep},
+        names.UNIT: cells[names.UNIT].values.astype(str),
+    }
+
+
+def log_prior(model: Any, draws: xr.Dataset) -> xr.Dataset:
+    """Log prior density of each free variable, dims (chain, draw, …)."""
+    from pymc.stats import compute_log_prior
+
+    tree = xr.DataTree.from_dict({names.POSTERIOR: draws})
+    found = compute_log_prior(tree, model=model, extend_inferencedata=False, progressbar=False)
+    return xr.Dataset(found.data_vars)
+
+
+def assemble(groups: Mapping[str, xr.Dataset | None], attrs: Mapping[str, Any]) -> xr.DataTree:
+    """The tree of the groups that exist, with plain coordinates that netCDF can hold."""
+    kept = {name: _plain(dataset) for name, dataset in groups.items() if dataset is not None}
+    with warnings.catch_warnings():
+        tree = xr.DataTree.from_dict(kept)
+    tree.attrs.update(attrs)
+    return tree
+
+
+def _plain(dataset: xr.Dataset) -> xr.Dataset:
+    """Object coordinates as texts, and no attribute that netCDF cannot write."""
+    texts = {
+        name: coord.astype(str) for name, coord in dataset.coords.items() if coord.dtype == object
+    }
+    clean = dataset.assign_coords(texts)
+    clean.attrs = {
+        key: value for key, value in dataset.attrs.items() if isinstance(value, str | int | float)
+    }
+    return clean

@@ -1,0 +1,112 @@
+"""Check 1: did the chains converge, for every parameter and every estimand?
+
+Invariant: a quantity that does not vary has no R-hat and is not a failure. Pinned by
+`tests/test_checks.py`.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import arviz as az
+import numpy as np
+import xarray as xr
+
+from fourcorner import names
+from fourcorner.bayes.posterior import contrast_draws
+from fourcorner.estimands import Estimand
+from fourcorner.results import Check
+from fourcorner.weights import TargetWeights
+
+NAME = "convergence"
+RHAT = 1.01
+ESS = 400.0
+BFMI = 0.3
+REMEDY = "sample more draws, or look at the model and priors"
+
+
+def check(
+    tree: xr.DataTree, estimands: Sequence[Estimand], weights: Sequence[TargetWeights]
+) -> list[Check]:
+    """R-hat, bulk and tail effective sample size, divergences and energy.
+
+    Parameters
+    ----------
+    tree : DataTree
+    estimands, weights : sequences
+
+    Returns
+    -------
+    list of Check
+        One for the worst R-hat, bulk ESS and tail ESS of all parameters and of all estimands
+        each, one for divergences, one for the energy. All gated.
+    """
+    groups = {
+        "parameters": tree[names.POSTERIOR].to_dataset(),
+        "estimands": _estimand_draws(tree, estimands, weights),
+    }
+    rows = [row for target, draws in groups.items() for row in _worst(target, draws)]
+    return [*rows, _divergences(tree), _energy(tree)]
+
+
+def min_ess_bulk(tree: xr.DataTree) -> float:
+    """Smallest bulk effective sample size over all parameters."""
+    return _extreme(az.ess(tree[names.POSTERIOR].to_dataset(), method="bulk"), np.nanmin)[0]
+
+
+def _estimand_draws(
+    tree: xr.DataTree, estimands: Sequence[Estimand], weights: Sequence[TargetWeights]
+) -> xr.Dataset:
+    drawn = {
+        f"{estimand.name} ({mixture.name})": contrast_draws(tree, estimand.contrast, mixture)
+        for estimand in estimands
+        for mixture in weights
+        if estimand.statistic == names.MEAN
+    }
+    dims = (names.CHAIN, names.DRAW)
+    return xr.Dataset({name: (dims, draws) for name, draws in drawn.items() if draws is not None})
+
+
+def _worst(target: str, draws: xr.Dataset) -> list[Check]:
+    if not draws.data_vars:
+        return []
+    rhat, where_rhat = _extreme(az.rhat(draws), np.nanmax)
+    bulk, where_bulk = _extreme(az.ess(draws, method="bulk"), np.nanmin)
+    tail, where_tail = _extreme(az.ess(draws, method="tail"), np.nanmin)
+    return [
+        _verdict(f"R-hat of {target}", rhat <= RHAT, rhat, RHAT, f"worst is {where_rhat}"),
+        _verdict(f"bulk ESS of {target}", bulk >= ESS, bulk, ESS, f"least is {where_bulk}"),
+        _verdict(f"tail ESS of {target}", tail >= ESS, tail, ESS, f"least is {where_tail}"),
+    ]
+
+
+def _extreme(found: xr.Dataset, pick: object) -> tuple[float, str]:
+    """The extreme over all entries and the variable that holds it; constants (NaN) are passed."""
+    chosen: Mapping[str, float] = {
+        str(name): float(pick(array.values))  # type: ignore[operator]
+        for name, array in found.data_vars.items()
+        if np.isfinite(array.values).any()
+    }
+    worst = (max if pick is np.nanmax else min)(chosen, key=lambda name: chosen[name])
+    return chosen[worst], worst
+
+
+def _divergences(tree: xr.DataTree) -> Check:
+    count = int(tree[names.SAMPLE_STATS]["diverging"].sum())
+    tried = str(tree.attrs["attempts"])
+    return _verdict("divergences", count == 0, float(count), 0.0, tried)
+
+
+def _energy(tree: xr.DataTree) -> Check:
+    energy = tree[names.SAMPLE_STATS]["energy"].values
+    bfmi = float((np.diff(energy, axis=1) ** 2).mean(axis=1).min() / energy.var(axis=1).max())
+    return _verdict("energy (BFMI)", bfmi >= BFMI, bfmi, BFMI, "least over chains")
+
+
+def _verdict(target: str, passed: bool, value: float, threshold: float, found: str) -> Check:
+    return Check(
+        name=NAME,
+        target=target,
+        verdict="pass" if passed else "fail",
+        value=value,
+        threshold=threshold,
+        message=found if passed else f"{found}: {REMEDY}",
+    )
