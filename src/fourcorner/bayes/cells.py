@@ -6,18 +6,26 @@ For unit i of stratum g with effect coefficients η_i (see `basis`):
     δ_g zero-sum over strata with sd τ × σ, one τ for each interaction order,
     log s_g zero-sum over strata.
 
-Invariant: the potential is the log density of all cells given the parameters, and its cost does
+What is sampled is the collapsed model: units enter through each stratum's count, mean and scatter,
+and the locations β and δ, Gaussian given the rest, are integrated out and drawn exactly
+afterwards. That leaves no funnel between τ and δ to sample. The full model, with β and δ as
+variables, gives the prior and its density.
+
+Invariant: the collapsed density is the full density with β and δ integrated out, and its cost does
 not depend on the number of units. Pinned by `tests/test_cell_model.py` against
 `scipy.stats.multivariate_normal`.
 """
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pytensor.tensor.linalg import solve_triangular
+from pytensor.compile.builders import OpFromGraph
+from pytensor.gradient import DisconnectedType
+from pytensor.tensor.linalg import eigh, slogdet, solve_triangular
 
 from fourcorner import names
 from fourcorner.bayes.basis import Basis
@@ -25,6 +33,7 @@ from fourcorner.bayes.data import CellData
 from fourcorner.bayes.priors import Priors
 
 LIKELIHOOD = "cells_given_parameters"
+DEVIATION_Z = f"{names.VAR_DEVIATION}_z"
 COUNT, MEAN, SCATTER, SCALES = "count", "mean", "scatter", "prior_scales"
 
 
@@ -52,8 +61,8 @@ def coords(basis: Basis, strata: tuple[str, ...]) -> dict[str, list[Any]]:
     }
 
 
-def build(basis: Basis, data: CellData, priors: Priors) -> pm.Model:
-    """The model, with data and prior scales in containers that a refit can replace.
+def collapsed(basis: Basis, data: CellData, priors: Priors) -> pm.Model:
+    """The model that is sampled; a refit can replace what its data containers hold.
 
     Parameters
     ----------
@@ -64,60 +73,58 @@ def build(basis: Basis, data: CellData, priors: Priors) -> pm.Model:
     Returns
     -------
     pymc.Model
-        Free variables: ``effects`` (β), the packed ``unit_factor`` of Σ and, when there are
-        several strata, ``tau``, ``stratum_deviation_z`` and ``log_stratum_scale``.
+        Free variables: the packed ``unit_factor`` of Σ and, when there are several strata,
+        ``tau`` and ``log_stratum_scale``.
     """
     with pm.Model(coords=coords(basis, data.strata)) as model:
         held = {name: pm.Data(name, value) for name, value in values(data, priors).items()}
-        scale = {item.name: held[SCALES][i] for i, item in enumerate(fields(Priors))}
-        factor, unit_sd = _unit_factor(basis, scale)
-        means = _effects(basis, scale) + _deviations(basis, len(data.strata), unit_sd, scale)
-        spread = _stratum_scale(len(data.strata), scale)
-        pm.Potential(LIKELIHOOD, _log_density(held, means, spread, factor))
+        scale = _scales(held[SCALES])
+        factor, tau_sd, spread = _variances(basis, len(data.strata), scale)
+        off = held[MEAN] - _prior_location(basis, scale)
+        common = _prior_variance(basis, scale)
+        arguments = (factor, pt.sqr(tau_sd), pt.log(spread))
+        constants = (held[COUNT], off, held[SCATTER], common)
+        pm.Potential(LIKELIHOOD, _log_density(arguments, constants))
     return model
 
 
-def _effects(basis: Basis, scale: dict[str, Any]) -> Any:
-    """β over every effect of the basis: shape (1, effects), zero in the residual space."""
-    is_intercept = basis.order[basis.modelled] == 0
-    effects = pm.Normal(
-        names.VAR_EFFECT,
-        mu=pt.where(is_intercept, scale["score_location"], 0.0),
-        sigma=pt.where(is_intercept, scale["intercept_sd"], scale["effect_sd"]),
-        dims=names.EFFECT,
-    )
-    return (effects @ np.eye(len(basis.labels))[basis.modelled])[None, :]
+def full(basis: Basis, strata: tuple[str, ...], priors: Priors) -> pm.Model:
+    """The same priors with the locations as variables, and no data.
+
+    Returns
+    -------
+    pymc.Model
+        Free variables: those of `collapsed`, ``effects`` (β) and, when there are several strata,
+        ``stratum_deviation_z``, which is δ / (τ σ).
+    """
+    with pm.Model(coords=coords(basis, strata)) as model:
+        scale = _scales(priors.array())
+        _, tau_sd, _ = _variances(basis, len(strata), scale)
+        modelled = basis.modelled
+        pm.Normal(
+            names.VAR_EFFECT,
+            mu=_prior_location(basis, scale)[modelled],
+            sigma=pt.sqrt(_prior_variance(basis, scale)[modelled]),
+            dims=names.EFFECT,
+        )
+        if len(strata) > 1:
+            standard = pm.ZeroSumNormal(
+                DEVIATION_Z, sigma=1.0, dims=(names.STRATUM_EFFECT, names.STRATUM)
+            )
+            pm.Deterministic(
+                names.VAR_DEVIATION,
+                (tau_sd[basis.by_stratum][:, None] * standard).T,
+                dims=(names.STRATUM, names.STRATUM_EFFECT),
+            )
+    return model
 
 
-def _deviations(basis: Basis, strata: int, unit_sd: Any, scale: dict[str, Any]) -> Any:
-    """δ over every effect of the basis: shape (strata, effects)."""
-    if strata == 1:
-        return 0.0
-    varying = basis.order[basis.by_stratum]
-    place = np.searchsorted(np.unique(varying), varying)
-    tau = pm.HalfNormal(names.VAR_TAU, sigma=scale["tau_sd"], dims=names.ORDER)
-    standard = pm.ZeroSumNormal(
-        f"{names.VAR_DEVIATION}_z", sigma=1.0, dims=(names.STRATUM_EFFECT, names.STRATUM)
-    )
-    deviation = pm.Deterministic(
-        names.VAR_DEVIATION, ((tau[place] * unit_sd[basis.by_stratum])[:, None] * standard).T,
-        dims=(names.STRATUM, names.STRATUM_EFFECT),
-    )  # fmt: skip
-    return deviation @ np.eye(len(basis.labels))[basis.by_stratum]
+def _scales(array: Any) -> dict[str, Any]:
+    return {item.name: array[i] for i, item in enumerate(fields(Priors))}
 
 
-def _stratum_scale(strata: int, scale: dict[str, Any]) -> Any:
-    """s_g: shape (strata,), with geometric mean one."""
-    if strata == 1:
-        return np.ones(1)
-    log_scale = pm.ZeroSumNormal(
-        "log_stratum_scale", sigma=scale["stratum_scale_sd"], dims=names.STRATUM
-    )
-    return pm.Deterministic(names.VAR_STRATUM_SCALE, pt.exp(log_scale), dims=names.STRATUM)
-
-
-def _unit_factor(basis: Basis, scale: dict[str, Any]) -> Any:
-    """Cholesky factor of Σ, the covariance of units' effect coefficients."""
+def _variances(basis: Basis, strata: int, scale: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Cholesky factor of Σ; τ σ of every effect, zero where strata agree; s of every stratum."""
     size = len(basis.labels)
     factor, _, sds = pm.LKJCholeskyCov(
         "unit_factor",
@@ -130,19 +137,111 @@ def _unit_factor(basis: Basis, scale: dict[str, Any]) -> Any:
     pm.Deterministic(
         names.VAR_COVARIANCE, factor @ factor.T, dims=(names.COMPONENT, f"{names.COMPONENT}_2")
     )
-    return factor, sds
+    if strata == 1:
+        return factor, np.zeros(size), np.ones(1)
+    orders = np.unique(basis.order[basis.by_stratum])
+    place = np.searchsorted(orders, basis.order).clip(max=len(orders) - 1)
+    tau = pm.HalfNormal(names.VAR_TAU, sigma=scale["tau_sd"], dims=names.ORDER)
+    log_scale = pm.ZeroSumNormal(
+        "log_stratum_scale", sigma=scale["stratum_scale_sd"], dims=names.STRATUM
+    )
+    spread = pm.Deterministic(names.VAR_STRATUM_SCALE, pt.exp(log_scale), dims=names.STRATUM)
+    return factor, tau[place] * sds * basis.by_stratum, spread
 
 
-def _log_density(held: dict[str, Any], means: Any, spread: Any, factor: Any) -> Any:
-    """Log density of all cells: strata enter through count, mean and scatter alone."""
-    count, precision = held[COUNT], 1 / spread**2
-    off = held[MEAN] - means
-    moment = pt.tensordot(precision, held[SCATTER], axes=1) + (off.T * (count * precision)) @ off
-    inverse = solve_triangular(factor, pt.eye(factor.shape[0]), lower=True)
-    size = held[MEAN].shape[1]
-    return -0.5 * (
+def _prior_location(basis: Basis, scale: dict[str, Any]) -> Any:
+    """Prior mean of β over every effect of the basis."""
+    return (basis.order == 0) * scale["score_location"]
+
+
+def _prior_variance(basis: Basis, scale: dict[str, Any]) -> Any:
+    """Prior variance of β over every effect of the basis; zero in the residual space."""
+    sds = pt.where(basis.order == 0, scale["intercept_sd"], scale["effect_sd"])
+    return basis.modelled * sds**2
+
+
+def _log_density(arguments: Sequence[Any], constants: Sequence[Any]) -> Any:
+    """Log density of all cells with β and δ integrated out, with its derivatives in closed form.
+
+    Parameters
+    ----------
+    arguments : (factor, own, log_spread)
+        Cholesky factor of Σ, diagonal of T, log s.
+    constants : (count, off, scatter, common)
+        ``off`` is the strata's means less the prior location, ``common`` the prior variance of β.
+
+    Notes
+    -----
+    With v_g = s_g²/n_g a stratum's mean has covariance A_g = v_g Σ + T, and all of them share
+    11ᵀ ⊗ M, M = diag(common) − T/G, since zero-sum deviations are independent ones less their
+    mean. One eigenproblem, L⁻¹ T L⁻ᵀ = Q diag(λ) Qᵀ, makes every A_g diagonal in H = Qᵀ L⁻¹, so
+    the cost is a few K × K products for any number of strata. Eigenvectors have no derivative
+    where eigenvalues coincide, the density has: hence the closed form.
+    """
+    inputs = [pt.as_tensor(item).type() for item in (*arguments, *constants)]
+    value, _ = _density_and_slopes(*inputs)
+
+    def pullback(inputs: list[Any], _: list[Any], cotangents: list[Any]) -> list[Any]:
+        slopes = _density_and_slopes(*inputs)[1]
+        unused = [DisconnectedType()() for _ in constants]
+        return [*(cotangents[0] * slope for slope in slopes), *unused]
+
+    connected = [[True]] * len(arguments) + [[False]] * len(constants)
+    density = OpFromGraph(
+        inputs, [value], inline=True, pullback=pullback, connection_pattern=connected
+    )
+    return density(*arguments, *constants)
+
+
+def _density_and_slopes(
+    factor: Any, own: Any, log_spread: Any, count: Any, off: Any, scatter: Any, common: Any
+) -> tuple[Any, tuple[Any, Any, Any]]:
+    """Log density, and its derivatives in L, diag(T) and log s."""
+    strata, size = off.shape
+    inverse = solve_triangular(factor, pt.eye(size), lower=True)
+    root = inverse * pt.sqrt(own)
+    eigenvalues, vectors = eigh(root @ root.T)
+    lift = vectors.T @ inverse  # H
+    variance = pt.exp(2 * log_spread) / count  # v
+    shrink = 1 / (variance[:, None] + eigenvalues)  # strata × K, the diagonal of each A_g⁻¹
+    weight = shrink.sum(axis=0)
+    white = off @ lift.T
+    pulled = (shrink * white).sum(axis=0) / weight  # precision-weighted mean
+    pooled = pt.diag((variance[:, None] * shrink).mean(axis=0) / weight)
+    pooled_inverse = pt.linalg.inv(pooled + (lift * common) @ lift.T)  # B⁻¹
+    half = pooled_inverse @ pulled
+    within = lift @ pt.tensordot(pt.exp(-2 * log_spread), scatter, axes=1) @ lift.T
+    log_det = -2 * pt.log(pt.diag(inverse)).sum()
+    degrees = count - 1
+    value = -0.5 * (
         count.sum() * size * (np.log(2 * np.pi) + pt.log(size))
-        + 2 * size * (count * pt.log(spread)).sum()
-        + 2 * count.sum() * pt.log(pt.diag(factor)).sum()
-        + ((inverse @ moment) * inverse).sum()
+        + size * (2 * degrees * log_spread + pt.log(count)).sum()
+        + count.sum() * log_det
+        + pt.trace(within)
+        - pt.log(shrink).sum()
+        + pt.log(weight).sum()
+        - slogdet(pooled_inverse)[1]
+        + (shrink * white**2).sum()
+        - (weight * pulled**2).sum()
+        + pulled @ half
+    )
+    residual = shrink * (white - pulled + half / weight)  # Hᵀ residual is W⁻¹ (ȳ − location)
+    kept = pt.diag(1 / weight) - pooled_inverse / (weight[:, None] * weight)
+    by_variance = pt.diag(variance @ shrink) - kept * ((shrink * variance[:, None]).T @ shrink)
+    by_own = pt.diag(weight) - kept * (shrink.T @ shrink)
+    outer = (residual * variance[:, None]).T @ residual
+    in_covariance = degrees.sum() * pt.eye(size) - within + by_variance - outer
+    total = residual.sum(axis=0)
+    in_own = by_own - residual.T @ residual - (pooled_inverse - pt.outer(total, total)) / strata
+    spread_own = shrink.sum(axis=1) - shrink**2 @ pt.diag(kept)
+    spread_own = spread_own - (residual**2).sum(axis=1)
+    in_spread = (
+        -size * degrees
+        + pt.exp(-2 * log_spread) * pt.tensordot(scatter, inverse.T @ inverse, axes=2)
+        - variance * spread_own
+    )
+    return value, (
+        pt.tril(-lift.T @ in_covariance @ vectors.T),
+        -0.5 * ((in_own @ lift) * lift).sum(axis=0),
+        in_spread,
     )

@@ -70,7 +70,7 @@ def compile_model(basis: Basis, data: CellData, priors: Priors) -> Compiled:
     )
     if key not in _compiled:
         start = time.perf_counter()
-        model = cells.build(basis, data, priors)
+        model = cells.collapsed(basis, data, priors)
         program = nutpie.compile_pymc_model(model, cache=True)
         _compiled[key] = Compiled(model, program, time.perf_counter() - start)
     return _compiled[key]
