@@ -37,6 +37,10 @@ VAR_COVARIANCE: Final = "unit_covariance"
 VAR_STRATUM_SCALE: Final = "stratum_scale"
 VAR_CELL_MEAN: Final = "cell_mean"
 VAR_UNITS: Final = "units_in_stratum"
+VAR_BASIS: Final = "basis"
+VAR_ORDER: Final = "component_order"
+VAR_BY_STRATUM: Final = "component_by_stratum"
+VAR_PRIOR_VARIANCE: Final = "component_prior_variance"
 
 # Groups of a fit's DataTree
 POSTERIOR: Final = "posterior"
@@ -55,7 +59,7 @@ RESERVED: Final = frozenset(
         TRANSITION, UNIT, TRANSITION_ID, STRATUM, STATE, SCORE, PRESENT, CELLS, CHAIN, DRAW,
         EFFECT, STRATUM_EFFECT, COMPONENT, ORDER, ESTIMAND, VAR_EFFECT, VAR_DEVIATION, VAR_TAU,
         VAR_UNIT_SD, VAR_COVARIANCE, VAR_STRATUM_SCALE, VAR_CELL_MEAN,
-        VAR_UNITS, "at", "sample",
+        VAR_UNITS, VAR_BASIS, VAR_ORDER, VAR_BY_STRATUM, VAR_PRIOR_VARIANCE, "at", "sample",
     }
 )  # fmt: skip
 

@@ -91,7 +91,7 @@ class SamplerSpec:
     draws: int = 1000
     tune: int = 1000
     chains: int = 4
-    target_accept: float = 0.95
+    target_accept: float = 0.9
     seed: int = 0
 
 

@@ -16,7 +16,7 @@ not depend on the number of units. Pinned by `tests/test_cell_model.py` against
 `scipy.stats.multivariate_normal`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -25,7 +25,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.compile.builders import OpFromGraph
 from pytensor.gradient import DisconnectedType
-from pytensor.tensor.linalg import eigh, slogdet, solve_triangular
+from pytensor.tensor.linalg import cholesky, eigh, solve_triangular
 
 from fourcorner import names
 from fourcorner.bayes.basis import Basis
@@ -80,8 +80,8 @@ def collapsed(basis: Basis, data: CellData, priors: Priors) -> pm.Model:
         held = {name: pm.Data(name, value) for name, value in values(data, priors).items()}
         scale = _scales(held[SCALES])
         factor, tau_sd, spread = _variances(basis, len(data.strata), scale)
-        off = held[MEAN] - _prior_location(basis, scale)
-        common = _prior_variance(basis, scale)
+        off = held[MEAN] - prior_location(basis, scale)
+        common = prior_variance(basis, scale)
         arguments = (factor, pt.sqr(tau_sd), pt.log(spread))
         constants = (held[COUNT], off, held[SCATTER], common)
         pm.Potential(LIKELIHOOD, _log_density(arguments, constants))
@@ -103,8 +103,8 @@ def full(basis: Basis, strata: tuple[str, ...], priors: Priors) -> pm.Model:
         modelled = basis.modelled
         pm.Normal(
             names.VAR_EFFECT,
-            mu=_prior_location(basis, scale)[modelled],
-            sigma=pt.sqrt(_prior_variance(basis, scale)[modelled]),
+            mu=prior_location(basis, scale)[modelled],
+            sigma=pt.sqrt(prior_variance(basis, scale)[modelled]),
             dims=names.EFFECT,
         )
         if len(strata) > 1:
@@ -149,14 +149,15 @@ def _variances(basis: Basis, strata: int, scale: dict[str, Any]) -> tuple[Any, A
     return factor, tau[place] * sds * basis.by_stratum, spread
 
 
-def _prior_location(basis: Basis, scale: dict[str, Any]) -> Any:
-    """Prior mean of β over every effect of the basis."""
+def prior_location(basis: Basis, scale: Mapping[str, Any]) -> Any:
+    """Prior mean of β over every effect of the basis; `scale` maps prior names to numbers."""
     return (basis.order == 0) * scale["score_location"]
 
 
-def _prior_variance(basis: Basis, scale: dict[str, Any]) -> Any:
+def prior_variance(basis: Basis, scale: Mapping[str, Any]) -> Any:
     """Prior variance of β over every effect of the basis; zero in the residual space."""
-    sds = pt.where(basis.order == 0, scale["intercept_sd"], scale["effect_sd"])
+    intercept = basis.order == 0
+    sds = intercept * scale["intercept_sd"] + ~intercept * scale["effect_sd"]
     return basis.modelled * sds**2
 
 
@@ -208,7 +209,9 @@ def _density_and_slopes(
     white = off @ lift.T
     pulled = (shrink * white).sum(axis=0) / weight  # precision-weighted mean
     pooled = pt.diag((variance[:, None] * shrink).mean(axis=0) / weight)
-    pooled_inverse = pt.linalg.inv(pooled + (lift * common) @ lift.T)  # B⁻¹
+    pooled_lower = cholesky(pooled + (lift * common) @ lift.T)
+    pooled_root = solve_triangular(pooled_lower, pt.eye(size), lower=True)
+    pooled_inverse = pooled_root.T @ pooled_root  # B⁻¹
     half = pooled_inverse @ pulled
     within = lift @ pt.tensordot(pt.exp(-2 * log_spread), scatter, axes=1) @ lift.T
     log_det = -2 * pt.log(pt.diag(inverse)).sum()
@@ -220,7 +223,7 @@ def _density_and_slopes(
         + pt.trace(within)
         - pt.log(shrink).sum()
         + pt.log(weight).sum()
-        - slogdet(pooled_inverse)[1]
+        + 2 * pt.log(pt.diag(pooled_lower)).sum()
         + (shrink * white**2).sum()
         - (weight * pulled**2).sum()
         + pulled @ half

@@ -5,8 +5,7 @@ it. Pinned by `tests/test_fit.py`.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, replace
 
 import numpy as np
 import xarray as xr
@@ -14,8 +13,10 @@ import xarray as xr
 from fourcorner import names, scores
 from fourcorner.bayes import basis as bases
 from fourcorner.bayes import outputs, sample
-from fourcorner.bayes.data import joint_cells, sufficient
-from fourcorner.bayes.priors import resolve
+from fourcorner.bayes.cells import full, prior_variance
+from fourcorner.bayes.data import CellData, joint_cells, sufficient
+from fourcorner.bayes.locations import draw_locations
+from fourcorner.bayes.priors import Priors, resolve
 from fourcorner.spec import Spec
 
 PRIOR_DRAWS = 1000
@@ -56,7 +57,7 @@ def fit(
     SpecError
         If a formula names an unknown factor.
     """
-    sampler = spec.sampler if seed is None else _with_seed(spec, seed)
+    sampler = spec.sampler if seed is None else replace(spec.sampler, seed=seed)
     reduced = scores.cells(data)
     cells = joint_cells(reduced, scores.joint(reduced))
     strata = _fitted_strata(cells)
@@ -67,8 +68,10 @@ def fit(
     compiled = sample.compile_model(basis, stats, priors)
     draws = sample.draw(compiled, stats, priors, sampler, progress)
     progress("prior, predictive and log densities")
-    posterior = outputs.parameters(draws.posterior, basis, stats.strata)
-    prior = sample.prior_draws(compiled, PRIOR_DRAWS, sampler.seed)
+    located = draw_locations(draws.posterior, basis, stats, priors, sampler.seed)
+    posterior = outputs.parameters(located, basis, stats.strata)
+    model = full(basis, stats.strata, priors)
+    prior = sample.prior_draws(model, PRIOR_DRAWS, sampler.seed)
     likelihood = outputs.unit_log_likelihood(posterior, cells, basis, stats.strata)
     replicated = outputs.predictive(posterior, cells, basis, stats.strata, sampler.seed)
     groups = {
@@ -78,8 +81,8 @@ def fit(
         names.POSTERIOR_PREDICTIVE: replicated,
         names.OBSERVED_DATA: cells.to_dataset(name=names.CELLS),
         names.LOG_LIKELIHOOD: likelihood,
-        names.LOG_PRIOR: outputs.log_prior(compiled.model, draws.posterior),
-        names.CONSTANT_DATA: _constants(stats.count, basis, asdict(priors), stats.strata),
+        names.LOG_PRIOR: sample.log_prior(model, located),
+        names.CONSTANT_DATA: _constants(stats, basis, priors),
     }
     left_out = [name for name, group in groups.items() if group is None]
     attrs = {
@@ -96,28 +99,29 @@ def fit(
     return outputs.assemble(groups, attrs)
 
 
-def _with_seed(spec: Spec, seed: int) -> Any:
-    return type(spec.sampler)(**{**asdict(spec.sampler), "seed": seed})
-
-
 def _fitted_strata(cells: xr.DataArray) -> list[str]:
     if names.STRATUM not in cells.coords:
         return [""]
     return sorted(set(cells[names.STRATUM].values.tolist()))
 
 
-def _constants(
-    count: Any, basis: bases.Basis, priors: dict[str, float], strata: tuple[str, ...]
-) -> xr.Dataset:
+def _constants(stats: CellData, basis: bases.Basis, priors: Priors) -> xr.Dataset:
     shape = [len(levels) for levels in basis.factors.values()]
+    scales = asdict(priors)
     return xr.Dataset(
         {
-            names.VAR_UNITS: (names.STRATUM, count),
-            "basis": ((names.COMPONENT, *basis.factors), basis.rows.reshape(-1, *shape)),
-            **{f"prior_{name}": np.float64(value) for name, value in priors.items()},
+            names.VAR_UNITS: (names.STRATUM, stats.count),
+            names.VAR_BASIS: (
+                (names.COMPONENT, *basis.factors),
+                basis.rows.reshape(-1, *shape),
+            ),
+            names.VAR_ORDER: (names.COMPONENT, basis.order),
+            names.VAR_BY_STRATUM: (names.COMPONENT, basis.by_stratum.astype(int)),
+            names.VAR_PRIOR_VARIANCE: (names.COMPONENT, prior_variance(basis, scales)),
+            **{f"prior_{name}": np.float64(value) for name, value in scales.items()},
         },
         coords={
-            names.STRATUM: list(strata),
+            names.STRATUM: list(stats.strata),
             names.COMPONENT: list(basis.labels),
             **{name: list(levels) for name, levels in basis.factors.items()},
         },

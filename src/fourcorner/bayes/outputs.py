@@ -4,7 +4,6 @@ Invariant: the tree holds all that contrasts, weights and checks need later, wit
 and saves to netCDF and loads again unchanged. Pinned by `tests/test_fit.py`.
 """
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -187,20 +186,10 @@ def _unit_coords(posterior: xr.Dataset, cells: xr.DataArray) -> dict[str, Any]:
     }
 
 
-def log_prior(model: Any, draws: xr.Dataset) -> xr.Dataset:
-    """Log prior density of each free variable, dims (chain, draw, …)."""
-    from pymc.stats import compute_log_prior
-
-    tree = xr.DataTree.from_dict({names.POSTERIOR: draws})
-    found = compute_log_prior(tree, model=model, extend_inferencedata=False, progressbar=False)
-    return xr.Dataset(found.data_vars)
-
-
 def assemble(groups: Mapping[str, xr.Dataset | None], attrs: Mapping[str, Any]) -> xr.DataTree:
     """The tree of the groups that exist, with plain coordinates that netCDF can hold."""
     kept = {name: _plain(dataset) for name, dataset in groups.items() if dataset is not None}
-    with warnings.catch_warnings():
-        tree = xr.DataTree.from_dict(kept)
+    tree = xr.DataTree.from_dict(kept)
     tree.attrs.update(attrs)
     return tree
 

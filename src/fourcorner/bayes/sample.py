@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import nutpie
-import numpy as np
 import pymc as pm
 import pytensor
 import xarray as xr
+from pymc.stats import compute_log_prior
 
 from fourcorner import names
 from fourcorner.bayes import cells
@@ -126,13 +126,17 @@ def _sample(program: Any, sampler: SamplerSpec, target_accept: float) -> xr.Data
         raise FitError(msg) from error
 
 
-def prior_draws(compiled: Compiled, draws: int, seed: int) -> xr.Dataset:
-    """Draws of every variable from the prior, dims (chain, draw, …)."""
-    generator = np.random.default_rng(seed)
-    with compiled.model:
+def prior_draws(model: pm.Model, draws: int, seed: int) -> xr.Dataset:
+    """Draws of every variable of a full model from the prior, dims (chain, draw, …)."""
+    with model:
         tree = pm.sample_prior_predictive(
-            draws=draws,
-            random_seed=generator,
-            compile_kwargs={"mode": "FAST_COMPILE"},
+            draws=draws, random_seed=seed, compile_kwargs={"mode": "FAST_COMPILE"}
         )
     return tree[names.PRIOR].to_dataset()
+
+
+def log_prior(model: pm.Model, draws: xr.Dataset) -> xr.Dataset:
+    """Log prior density of each free variable of a full model, dims (chain, draw, …)."""
+    tree = xr.DataTree.from_dict({names.POSTERIOR: draws})
+    found = compute_log_prior(tree, model=model, extend_inferencedata=False, progressbar=False)
+    return xr.Dataset(found.data_vars)

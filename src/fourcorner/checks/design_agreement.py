@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from fourcorner import names
-from fourcorner.bayes.basis import INTERCEPT
+from fourcorner.bayes.locations import stacked_covariances, variances
 from fourcorner.bayes.posterior import observed_strata, shares, stratum_values, tree_factors
 from fourcorner.contrasts import Contrast
 from fourcorner.estimands import Estimand
@@ -139,7 +139,7 @@ def holm(p_values: Sequence[float], level: float) -> list[tuple[float, bool]]:
 def _loading(tree: xr.DataTree, contrast: Contrast) -> Floats:
     """A contrast of cells as a contrast of effect coefficients: shape (components,)."""
     weights = contrast.array(tree_factors(tree))
-    return np.asarray(xr.dot(tree[names.CONSTANT_DATA]["basis"], weights, dim=weights.dims).values)
+    return np.asarray(xr.dot(tree[names.CONSTANT_DATA][names.VAR_BASIS], weights, dim=weights.dims).values)
 
 
 def _sampling_variances(tree: xr.DataTree, contrast: Contrast, fixed: Floats) -> Floats:
@@ -158,61 +158,22 @@ def _sampling_variances(tree: xr.DataTree, contrast: Contrast, fixed: Floats) ->
 def _difference_variance(tree: xr.DataTree, contrast: Contrast, fixed: Floats) -> float:
     """V_T − V_post given φ, averaged over thinned draws of φ.
 
-    With V the covariance of the stratum means given their expectations, C that of the
+    With V the covariance of the strata's means given their expectations, C that of the
     expectations a priori and a the weights of T, it is aᵀ V (C + V)⁻¹ V a.
     """
     thin = tree[names.POSTERIOR].to_dataset().isel({names.DRAW: slice(None, None, THIN)})
+    constants = tree[names.CONSTANT_DATA]
+    given = variances(
+        thin,
+        constants[names.VAR_UNITS].values,
+        constants[names.VAR_ORDER].values,
+        constants[names.VAR_BY_STRATUM].values.astype(bool),
+    )
     weights = np.multiply.outer(fixed, _loading(tree, contrast)).ravel()
-    sampling, prior = stratum_mean_covariances(thin, tree[names.CONSTANT_DATA].to_dataset())
+    sampling, prior = stacked_covariances(given, constants[names.VAR_PRIOR_VARIANCE].values)
     lever = sampling @ weights
     solved = np.linalg.solve(prior + sampling, lever[:, :, None])[:, :, 0]
     return float((lever * solved).sum(axis=1).mean())
-
-
-def stratum_mean_covariances(posterior: xr.Dataset, constants: xr.Dataset) -> tuple[Floats, Floats]:
-    """Covariances of the stacked stratum means of effects, given φ, in each draw.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        With τ, Σ and s where they exist; dims (chain, draw, …).
-    constants : xarray.Dataset
-        A fit's ``constant_data``.
-
-    Returns
-    -------
-    tuple of ndarray of shape (draws, strata × effects, strata × effects)
-        Of the means about their expectations, and of the expectations a priori.
-    """
-    count = constants[names.VAR_UNITS].values
-    strata, effects = len(count), constants.sizes[names.COMPONENT]
-    covariance = posterior[names.VAR_COVARIANCE].values.reshape(-1, effects, effects)
-    scale = np.ones((len(covariance), strata))
-    if names.VAR_STRATUM_SCALE in posterior:
-        scale = posterior[names.VAR_STRATUM_SCALE].values.reshape(-1, strata)
-    sampling = _kron(np.eye(strata) * (scale**2 / count)[:, None, :], covariance)
-    labels = constants[names.COMPONENT].values.tolist()
-    common = np.zeros(effects)
-    for label in posterior[names.EFFECT].values.tolist():
-        key = "prior_intercept_sd" if label == INTERCEPT else "prior_effect_sd"
-        common[labels.index(label)] = float(constants[key]) ** 2
-    prior = _kron(np.ones((1, strata, strata)), np.diag(common)[None])
-    if names.VAR_TAU in posterior:
-        own = np.zeros((len(covariance), effects))
-        for label in posterior[names.STRATUM_EFFECT].values.tolist():
-            place = labels.index(label)
-            order = 0 if label == INTERCEPT else label.count(":") + 1
-            tau = posterior[names.VAR_TAU].sel({names.ORDER: order}).values.ravel()
-            own[:, place] = tau**2 * covariance[:, place, place]
-        centring = np.eye(strata) - 1 / strata
-        prior = prior + _kron(centring[None], own[:, :, None] * np.eye(effects))
-    return sampling, prior
-
-
-def _kron(outer: Floats, inner: Floats) -> Floats:
-    """Kronecker product in each draw."""
-    product = outer[:, :, None, :, None] * inner[:, None, :, None, :]
-    return product.reshape(len(product), outer.shape[1] * inner.shape[1], -1)
 
 
 def _verdict(target: str, found: Comparison, step: float, rejected: bool) -> Check:
