@@ -46,6 +46,10 @@ class FitError(FourcornerError, RuntimeError):
     """A model that cannot be fitted to these scores, or did not sample."""
 
 
+class NotAvailable(FitError):  # noqa: N818 - a finding about the data, not a failure
+    """A model that does not apply to these scores; other results stand."""
+
+
 class RunError(FourcornerError, OSError):
     """A file or run directory that cannot be read or written."""
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fourcorner import names
 from fourcorner.bayes.basis import Basis
-from fourcorner.errors import FitError
+from fourcorner.errors import NotAvailable
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ def joint_cells(cells: xr.DataArray, cohort: NDArray[np.bool_]) -> xr.DataArray:
 
     Raises
     ------
-    FitError
+    NotAvailable
         If the cohort is empty, has one unit, or has units with several transitions.
     """
     kept = cells[cohort]
@@ -67,16 +67,16 @@ def joint_cells(cells: xr.DataArray, cohort: NDArray[np.bool_]) -> xr.DataArray:
             f"the joint cohort is empty ({because}); the cell model needs units that are complete "
             f"in every cell of the spec's channels"
         )
-        raise FitError(msg)
+        raise NotAvailable(msg)
     if len(np.unique(units)) < len(units):
         msg = (
             "units have several transitions; the cell model needs one change per unit. "
             "`fourcorner estimate` handles them"
         )
-        raise FitError(msg)
+        raise NotAvailable(msg)
     if len(units) < 2:
         msg = f"the joint cohort has one unit ({units[0]!r}); its spread cannot be seen"
-        raise FitError(msg)
+        raise NotAvailable(msg)
     renamed = kept.drop_vars([names.UNIT, names.TRANSITION_ID]).rename({names.TRANSITION: names.UNIT})
     return renamed.assign_coords({names.UNIT: units})
 
@@ -97,7 +97,7 @@ def sufficient(cells: xr.DataArray, basis: Basis, strata: Sequence[str]) -> Cell
 
     Raises
     ------
-    FitError
+    NotAvailable
         If the scores do not vary between units.
     """
     flat = cells.values.reshape(cells.shape[0], -1)
@@ -117,7 +117,7 @@ def sufficient(cells: xr.DataArray, basis: Basis, strata: Sequence[str]) -> Cell
     scale = float(np.sqrt(within if within > 0 else between))
     if scale <= 1e-12 * max(1.0, float(np.abs(flat).max())):
         msg = "the scores do not vary between units, so there is nothing to model"
-        raise FitError(msg)
+        raise NotAvailable(msg)
     return CellData(tuple(strata), count, mean, scatter, float(flat.mean()), scale)
 
 
