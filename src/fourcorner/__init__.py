@@ -1,1 +1,67 @@
-"""fourcorner."""
+"""Whether a measured gain survives a change of evaluation channel.
+
+>>> import fourcorner as fc
+>>> fc.omega(view=("direct", "generated")) == fc.gain(view="generated") - fc.gain(view="direct")
+True
+
+`read_spec` and `read_scores` bring data in; `estimate` is the design engine, `fit` and `posterior`
+the Bayesian one, `check` compares them, and `audit` does all of it. Contrasts are `gain`, `omega`,
+`endpoint_shift` and `diagonal`, with ``+``, ``-`` and scalar ``*``.
+"""
+
+from fourcorner.api import (
+    audit,
+    check,
+    estimate,
+    fit,
+    posterior,
+    probabilities,
+    read_spec,
+    save_run,
+)
+from fourcorner.contrasts import Contrast, diagonal, endpoint_shift, gain, omega
+from fourcorner.errors import (
+    ContrastError,
+    FitError,
+    FourcornerError,
+    NotAvailable,
+    NotIdentified,
+    RunError,
+    SpecError,
+    TableError,
+    WeightsError,
+)
+from fourcorner.estimands import Estimand
+from fourcorner.scores import cells, funnel, read_scores
+from fourcorner.spec import Spec, parse_spec
+
+__all__ = [
+    "Contrast",
+    "ContrastError",
+    "Estimand",
+    "FitError",
+    "FourcornerError",
+    "NotAvailable",
+    "NotIdentified",
+    "RunError",
+    "Spec",
+    "SpecError",
+    "TableError",
+    "WeightsError",
+    "audit",
+    "cells",
+    "check",
+    "diagonal",
+    "endpoint_shift",
+    "estimate",
+    "fit",
+    "funnel",
+    "gain",
+    "omega",
+    "parse_spec",
+    "posterior",
+    "probabilities",
+    "read_scores",
+    "read_spec",
+    "save_run",
+]

@@ -9,13 +9,15 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
 from fourcorner import names
-from fourcorner.sections import canonical
+from fourcorner.errors import ContrastError
+from fourcorner.sections import canonical, nearest
 
 Cell = frozenset[tuple[str, str]]
 Levels = str | bool | int | Sequence[str | bool | int]
@@ -57,6 +59,8 @@ class Contrast:
     kind: str = "contrast"
     parts: tuple["Contrast", ...] = field(default=())
 
+    __array_ufunc__: ClassVar[None] = None  # a NumPy scalar times a contrast is a contrast
+
     def __post_init__(self) -> None:
         clean = {cell: weight for cell, weight in self.weights.items() if weight != 0}
         object.__setattr__(self, "weights", clean)
@@ -70,18 +74,28 @@ class Contrast:
         return hash(frozenset(self.weights.items()))
 
     def __add__(self, other: "Contrast") -> "Contrast":
+        if not isinstance(other, Contrast):
+            return NotImplemented
         total = dict(self.weights)
         for cell, weight in other.weights.items():
             total[cell] = total.get(cell, Fraction(0)) + weight
         return Contrast(f"({self.name} + {other.name})", total)
 
     def __sub__(self, other: "Contrast") -> "Contrast":
+        if not isinstance(other, Contrast):
+            return NotImplemented
         return (self + (-1) * other).renamed(
             f"({self.name} - {other.name})", "difference", (other, self)
         )
 
     def __mul__(self, scalar: float | Fraction) -> "Contrast":
-        factor = scalar if isinstance(scalar, Fraction) else Fraction(str(float(scalar)))
+        if not isinstance(scalar, Real):
+            return NotImplemented
+        try:
+            factor = Fraction(str(scalar))
+        except ValueError:
+            msg = f"{scalar!r} times a contrast; expected a finite number"
+            raise ContrastError(msg) from None
         scaled = {cell: factor * weight for cell, weight in self.weights.items()}
         return Contrast(f"{scalar} * {self.name}", scaled)
 
@@ -93,7 +107,7 @@ class Contrast:
     def renamed(
         self, name: str, kind: str | None = None, parts: tuple["Contrast", ...] | None = None
     ) -> "Contrast":
-        """The same weights under another name (and kind, and parts)."""
+        """Give the same weights another name (and kind, and parts)."""
         return Contrast(
             name,
             self.weights,
@@ -130,7 +144,7 @@ class Contrast:
 
         Raises
         ------
-        ValueError
+        ContrastError
             If the contrast uses a factor or level that the design does not have, or says
             nothing about one of its factors.
         """
@@ -138,20 +152,28 @@ class Contrast:
         dense = np.zeros(shape)
         for cell, weight in self.weights.items():
             dense[_position(self.name, cell, factors)] = float(weight)
-        return xr.DataArray(dense, dims=list(factors), coords={k: list(v) for k, v in factors.items()})
+        return xr.DataArray(
+            dense, dims=list(factors), coords={k: list(v) for k, v in factors.items()}
+        )
 
 
 def _position(name: str, cell: Cell, factors: Mapping[str, Sequence[str]]) -> tuple[int, ...]:
     levels = dict(cell)
     if set(levels) != set(factors):
-        odd = sorted(set(levels) ^ set(factors))
-        msg = f"contrast {name!r} and the scores disagree on the factors {odd}; fix each with at"
-        raise ValueError(msg)
-    for factor, level in levels.items():
-        if level not in factors[factor]:
-            msg = f"contrast {name!r}: {factor} has no level {level!r}; it has {list(factors[factor])}"
-            raise ValueError(msg)
-    return tuple(list(factors[factor]).index(levels[factor]) for factor in factors)
+        silent = [factor for factor in factors if factor not in levels]
+        unknown = [
+            f"{factor!r}{nearest(factor, factors)}" for factor in levels if factor not in factors
+        ]
+        faults = [f"says nothing about {silent}; fix or average each with at"] if silent else []
+        faults += [f"uses {', '.join(sorted(unknown))}, no factor of the scores"] if unknown else []
+        msg = f"contrast {name!r} {' and '.join(faults)}; the factors are {list(factors)}"
+        raise ContrastError(msg)
+    for factor, known in factors.items():
+        if levels[factor] not in known:
+            got = f"{levels[factor]!r}{nearest(levels[factor], known)}"
+            msg = f"contrast {name!r}: {factor} has no level {got}; it has {list(known)}"
+            raise ContrastError(msg)
+    return tuple(list(known).index(levels[factor]) for factor, known in factors.items())
 
 
 def _average(
@@ -166,25 +188,40 @@ def _average(
     }
 
 
-def _listed(value: Levels) -> tuple[str, ...]:
-    scalar = isinstance(value, str | bool | int)
-    return tuple(canonical(item) for item in ([value] if scalar else value))
+def _listed(factor: str, value: Levels) -> tuple[str, ...]:
+    """Levels as canonical texts: one or several, none twice."""
+    listed = np.atleast_1d(np.asarray(value, dtype=object))
+    levels = tuple(canonical(item) for item in listed)
+    if not levels or len(set(levels)) < len(levels):
+        msg = f"{factor} = {value!r}: expected at least one level, and none twice"
+        raise ContrastError(msg)
+    if factor == names.STATE:
+        msg = f"{factor!r} is the change that every gain is made of; name channel factors only"
+        raise ContrastError(msg)
+    return levels
 
 
-def _over(at: Mapping[str, Levels] | None) -> dict[str, tuple[str, ...]]:
-    return {factor: _listed(value) for factor, value in (at or {}).items()}
-
-
-def _pairs(levels: Mapping[str, Levels], what: str) -> dict[str, tuple[str, ...]]:
-    pairs = {factor: _listed(value) for factor, value in levels.items()}
-    for factor, pair in pairs.items():
-        if len(pair) != 2:
-            msg = f"{what}: {factor} = {levels[factor]!r}; expected two levels, second minus first"
-            raise ValueError(msg)
-    if not pairs:
+def _channel(levels: Mapping[str, Levels], what: str, count: int) -> dict[str, tuple[str, ...]]:
+    """Check the contrasted factors: each with as many levels as the contrast needs."""
+    listed = {factor: _listed(factor, value) for factor, value in levels.items()}
+    one, two = "one level; average several with at", "two levels, second minus first"
+    for factor, found in listed.items():
+        if len(found) != count:
+            msg = f"{what}: {factor} = {levels[factor]!r}; expected {one if count == 1 else two}"
+            raise ContrastError(msg)
+    if count == 2 and not listed:
         msg = f"{what} needs a factor with two levels, e.g. {what}(view=('direct', 'generated'))"
-        raise ValueError(msg)
-    return pairs
+        raise ContrastError(msg)
+    return listed
+
+
+def _over(at: Mapping[str, Levels] | None, used: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    over = {factor: _listed(factor, value) for factor, value in (at or {}).items()}
+    twice = [factor for factor in used if factor in over]
+    if twice:
+        msg = f"{twice} are contrasted and in at too; give each factor one part"
+        raise ContrastError(msg)
+    return over
 
 
 def _describe(fixed: Mapping[str, str], over: Mapping[str, Sequence[str]]) -> str:
@@ -221,7 +258,8 @@ def gain(*, at: Mapping[str, Levels] | None = None, **levels: str | bool | int) 
     >>> gain(view="generated").name
     'gain(generated)'
     """
-    return _gain({factor: canonical(level) for factor, level in levels.items()}, _over(at))
+    fixed = {factor: found[0] for factor, found in _channel(levels, "gain", 1).items()}
+    return _gain(fixed, _over(at, fixed))
 
 
 def omega(*, at: Mapping[str, Levels] | None = None, **levels: Levels) -> Contrast:
@@ -242,15 +280,16 @@ def omega(*, at: Mapping[str, Levels] | None = None, **levels: Levels) -> Contra
 
     Raises
     ------
-    ValueError
-        If a factor does not come with two levels.
+    ContrastError
+        If a factor does not come with two different levels, or is in `at` too.
 
     Examples
     --------
     >>> omega(view=("direct", "generated")).name
     'omega(direct->generated)'
     """
-    return _omega(_pairs(levels, "omega"), {}, _over(at))
+    pairs = _channel(levels, "omega", 2)
+    return _omega(pairs, {}, _over(at, pairs))
 
 
 def _omega(
@@ -263,10 +302,14 @@ def _omega(
     *rest, last = pairs
     inner = {factor: pairs[factor] for factor in rest}
     first, second = (_omega(inner, {**fixed, last: level}, over) for level in pairs[last])
-    arrows = ", ".join("->".join(pair) for pair in pairs.values())
-    described = _describe(fixed, over)
-    name = f"omega({arrows}{' | ' + described if described else ''})"
-    return (second - first).renamed(name, "omega")
+    return (second - first).renamed(f"omega({_arrows(pairs, fixed, over)})", "omega")
+
+
+def _arrows(
+    pairs: Mapping[str, Sequence[str]], fixed: Mapping[str, str], over: Mapping[str, Sequence[str]]
+) -> str:
+    moves, described = ", ".join("->".join(pair) for pair in pairs.values()), _describe(fixed, over)
+    return f"{moves} | {described}" if described else moves
 
 
 def endpoint_shift(
@@ -291,13 +334,17 @@ def endpoint_shift(
     >>> endpoint_shift("before", view=("quote", "generated")).cancels_offsets
     False
     """
-    pairs, over = _pairs(levels, "endpoint_shift"), _over(at)
+    if state not in names.STATES:
+        msg = f"state = {state!r}{nearest(state, names.STATES)}; expected 'before' or 'after'"
+        raise ContrastError(msg)
+    pairs = _channel(levels, "endpoint_shift", 2)
+    over = _over(at, pairs)
     first, second = (
         _endpoint(state, {factor: pair[side] for factor, pair in pairs.items()}, over)
         for side in (0, 1)
     )
-    arrows = ", ".join("->".join(pair) for pair in pairs.values())
-    return (second - first).renamed(f"shift({state}, {arrows})", "endpoint_shift")
+    name = f"shift({state}, {_arrows(pairs, {}, over)})"
+    return (second - first).renamed(name, "endpoint_shift")
 
 
 def diagonal(*, at: Mapping[str, Levels] | None = None, **levels: Levels) -> Contrast:
@@ -320,22 +367,20 @@ def diagonal(*, at: Mapping[str, Levels] | None = None, **levels: Levels) -> Con
     >>> move == gain(view="direct") + endpoint_shift("after", view=("direct", "generated"))
     True
     """
-    pairs, over = _pairs(levels, "diagonal"), _over(at)
+    pairs = _channel(levels, "diagonal", 2)
+    over = _over(at, pairs)
     first = _endpoint(names.BEFORE, {factor: pair[0] for factor, pair in pairs.items()}, over)
     second = _endpoint(names.AFTER, {factor: pair[1] for factor, pair in pairs.items()}, over)
-    arrows = ", ".join("->".join(pair) for pair in pairs.values())
-    return (second - first).renamed(f"diagonal({arrows})", "diagonal")
+    return (second - first).renamed(f"diagonal({_arrows(pairs, {}, over)})", "diagonal")
 
 
 def cell_record(cell: Cell, factors: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """A cell as an object of level names, in the design's order of factors."""
+    """Write a cell as an object of level names, in the design's order of factors."""
     levels = dict(cell)
     return {factor: levels[factor] for factor in factors if factor in levels}
 
 
-def refusal(
-    contrast: Contrast, observed: xr.DataArray
-) -> dict[str, Any] | None:
+def refusal(contrast: Contrast, observed: xr.DataArray) -> dict[str, Any] | None:
     """Why a contrast is not identified with unrestricted cell means, or None if it is.
 
     Parameters
@@ -356,7 +401,7 @@ def refusal(
     Replace an unobserved corner F by F + t: no observed cell changes, the contrast moves by its
     weight times t, and t is arbitrary.
     """
-    factors = {str(dim): list(observed[dim].values) for dim in observed.dims}
+    factors = {str(dim): observed[dim].values.tolist() for dim in observed.dims}
     weights = contrast.array(factors)
     lacking = (weights != 0) & ~observed
     missing = [

@@ -30,6 +30,10 @@ class TableError(FourcornerError, ValueError):
         super().__init__(f"{source} has {_count(len(self.faults), 'fault')}:\n{lines}")
 
 
+class ContrastError(FourcornerError, ValueError):
+    """A contrast that cannot be built, or that does not fit the factors of the scores."""
+
+
 class NotIdentified(FourcornerError, ValueError):  # noqa: N818 - the name is the finding
     """A contrast that the observed cells do not determine; carries the refusal record."""
 

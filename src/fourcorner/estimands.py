@@ -5,10 +5,12 @@ Pinned by `tests/test_estimands.py`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fourcorner import contrasts, names
 from fourcorner.contrasts import Contrast
+from fourcorner.errors import ContrastError
+from fourcorner.sections import nearest
 from fourcorner.spec import EstimandSpec, Spec
 
 
@@ -21,22 +23,35 @@ class Estimand:
     name : str
     contrast : Contrast
     statistic : {"mean", "median", "negative_share"}
+
+    Raises
+    ------
+    ContrastError
+        If the statistic is none of these.
     """
 
     name: str
     contrast: Contrast
     statistic: str = names.MEAN
 
+    def __post_init__(self) -> None:
+        if self.statistic not in names.STATISTICS:
+            near = nearest(self.statistic, names.STATISTICS)
+            expected = ", ".join(names.STATISTICS)
+            msg = f"{self.name}: statistic = {self.statistic!r}{near}; expected one of {expected}"
+            raise ContrastError(msg)
+
 
 Estimands = Mapping[str, Estimand]
 
 
 def as_estimands(asked: Spec | Contrast | Mapping[str, Contrast | Estimand]) -> dict[str, Estimand]:
-    """Whatever a caller asks for, as named estimands in the order given.
+    """Read whatever a caller asks for as named estimands, in the order given.
 
     Parameters
     ----------
     asked : Spec, Contrast or mapping of name to Contrast or Estimand
+        A mapping's key is the estimand's name.
 
     Returns
     -------
@@ -53,7 +68,7 @@ def as_estimands(asked: Spec | Contrast | Mapping[str, Contrast | Estimand]) -> 
     if isinstance(asked, Contrast):
         return {asked.name: Estimand(asked.name, asked)}
     return {
-        name: item if isinstance(item, Estimand) else Estimand(name, item)
+        name: replace(item, name=name) if isinstance(item, Estimand) else Estimand(name, item)
         for name, item in asked.items()
     }
 

@@ -12,6 +12,9 @@ from typing import Any
 
 import pandas as pd
 
+OBJECTS = {"interval", "refused", "notes", "count"}
+NUMBERS = {"value", "threshold"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
@@ -58,8 +61,14 @@ class Estimate:
 
     def __post_init__(self) -> None:
         numbers = [self.value, *(self.interval or ())]
-        assert all(x is None or math.isfinite(x) for x in numbers), (self.name, numbers)
-        assert (self.value is None) == (self.refused is not None), self.name
+        if not all(x is None or math.isfinite(x) for x in numbers):
+            msg = f"{self.name}: value and interval {numbers}; expected finite numbers or None"
+            raise ValueError(msg)
+        if (self.value is None) != (self.refused is not None):
+            msg = (
+                f"{self.name}: value {self.value} and refused {self.refused}; expected one of them"
+            )
+            raise ValueError(msg)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,17 +121,19 @@ Row = Estimate | Probability | Check
 
 def records(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Rows as JSON objects."""
-    return [_plain(asdict(row)) for row in rows]
+    return [{key: _plain(item) for key, item in asdict(row).items()} for row in rows]
 
 
 def frame(rows: Sequence[Row], kind: type[Row]) -> pd.DataFrame:
-    """Rows as a pandas frame with the keys of the JSON rows as columns."""
+    """Rows as a pandas frame with the keys of the JSON rows as columns.
+
+    A number that is None is NaN in the frame; intervals, notes, counts and refusals stay objects.
+    """
     columns = list(kind.__dataclass_fields__)
     table = pd.DataFrame([asdict(row) for row in rows], columns=columns)
-    for column in ("interval", "refused", "notes", "count"):
-        if column in table:
-            table[column] = pd.Series([getattr(row, column) for row in rows], dtype=object)
-    return table
+    for column in OBJECTS.intersection(columns):
+        table[column] = pd.Series([getattr(row, column) for row in rows], dtype=object)
+    return table.astype(dict.fromkeys(NUMBERS.intersection(columns), float))
 
 
 def to_json(document: Mapping[str, Any]) -> str:
@@ -130,9 +141,9 @@ def to_json(document: Mapping[str, Any]) -> str:
     return json.dumps(_plain(document), allow_nan=False, indent=2, ensure_ascii=False) + "\n"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list) or isinstance(value, tuple):  # noqa: SIM101 - the type checker's
         return [_plain(item) for item in value]
     return value

@@ -8,6 +8,7 @@ import datetime
 import hashlib
 import importlib.metadata
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -108,11 +109,14 @@ def scores_digest(scores: xr.Dataset) -> str:
 
 def _flat(estimates: pd.DataFrame) -> pd.DataFrame:
     """Cells that a table file can hold: lists for intervals and notes, JSON for refusals."""
-    return estimates.assign(
-        interval=[None if pair is None else list(pair) for pair in estimates["interval"]],
-        notes=[list(notes) for notes in estimates["notes"]],
-        refused=[
-            None if refusal is None else results.to_json(refusal)
-            for refusal in estimates["refused"]
-        ],
-    )
+
+    def as_json(refusal: object) -> str | None:
+        return results.to_json(refusal) if isinstance(refusal, Mapping) else None
+
+    flat = estimates.copy()
+    flat["interval"] = [
+        list(pair) if isinstance(pair, tuple) else None for pair in flat["interval"]
+    ]
+    flat["notes"] = [list(notes) for notes in flat["notes"]]
+    flat["refused"] = [as_json(refusal) for refusal in flat["refused"]]
+    return flat

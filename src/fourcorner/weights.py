@@ -15,6 +15,8 @@ from fourcorner.errors import WeightsError
 from fourcorner.sections import canonical, nearest
 from fourcorner.spec import Spec, check_weights
 
+KEPT = (names.EMPIRICAL, names.EQUAL)
+
 
 @dataclass(frozen=True)
 class TargetWeights:
@@ -30,9 +32,7 @@ class TargetWeights:
     shares: NDArray[np.float64] | None
 
 
-def resolve(
-    name: str, declared: str | Mapping[str, float], strata: Sequence[str]
-) -> TargetWeights:
+def resolve(name: str, declared: str | Mapping[str, float], strata: Sequence[str]) -> TargetWeights:
     """Turn declared weights into shares of the strata that exist.
 
     Parameters
@@ -49,37 +49,52 @@ def resolve(
     Raises
     ------
     WeightsError
-        If a named mixture leaves a stratum out, names one that is not there, has a negative or
-        infinite weight, or does not sum to one within 1e-9.
+        If a named mixture leaves a stratum out, names one twice or that is not there, has a
+        negative or infinite weight, or does not sum to one within 1e-9; if `declared` is another
+        word, or strata are weighted where none is declared.
 
     Examples
     --------
     >>> resolve("equal", "equal", ["no", "yes"]).shares.tolist()
     [0.5, 0.5]
     """
+    if name in KEPT and declared != name:
+        raise WeightsError(f"weights {name!r}: the name is kept for that mixture itself")
     if declared == names.EMPIRICAL:
         return TargetWeights(name, None)
+    if list(strata) == [""]:
+        msg = f"weights {name!r}: the scores have no strata to weight; declare [data] stratum"
+        raise WeightsError(msg)
     if declared == names.EQUAL:
         return TargetWeights(name, np.full(len(strata), 1 / len(strata)))
-    assert not isinstance(declared, str), declared
+    if not isinstance(declared, Mapping):
+        near = nearest(declared, KEPT) if isinstance(declared, str) else ""
+        expected = "'empirical', 'equal' or a mapping of stratum to weight"
+        raise WeightsError(f"weights {name!r}: got {declared!r}{near}; expected {expected}")
+    return TargetWeights(name, _shares(name, declared, strata))
+
+
+def _shares(name: str, declared: Mapping[str, float], strata: Sequence[str]) -> NDArray[np.float64]:
+    keys = [canonical(key) for key in declared]
+    unknown = [key for key in keys if key not in strata]
+    absent = [stratum for stratum in strata if stratum not in keys]
+    hints = [f"{key!r} is not a stratum{nearest(key, strata)}" for key in unknown]
+    hints += [f"{key!r} has no weight (write 0.0 to leave it out)" for key in absent]
+    hints += [f"{key!r} is named twice" for key in dict.fromkeys(keys) if keys.count(key) > 1]
+    if hints:
+        msg = f"weights {name!r}: {'; '.join(hints)}; the strata are {list(strata)}"
+        raise WeightsError(msg)
     try:
-        given = check_weights({canonical(key): value for key, value in declared.items()})
+        given = check_weights(dict(zip(keys, declared.values(), strict=True)))
     except ValueError as error:
         msg = f"weights {name!r}: {error}"
         raise WeightsError(msg) from None
-    unknown = [stratum for stratum in given if stratum not in strata]
-    absent = [stratum for stratum in strata if stratum not in given]
-    if unknown or absent:
-        hints = [f"{word!r} is not a stratum{nearest(word, strata)}" for word in unknown]
-        hints += [f"{word!r} has no weight (write {word!r} = 0.0 to leave it out)" for word in absent]
-        msg = f"weights {name!r}: {'; '.join(hints)}; the strata are {list(strata)}"
-        raise WeightsError(msg)
-    return TargetWeights(name, np.array([given[stratum] for stratum in strata]))
+    return np.array([given[stratum] for stratum in strata])
 
 
 def resolve_all(
     asked: Spec | Mapping[str, str | Mapping[str, float]], strata: Sequence[str]
 ) -> list[TargetWeights]:
-    """Every declared mixture, in order."""
+    """Resolve every declared mixture, in order."""
     declared = asked.weights if isinstance(asked, Spec) else asked
     return [resolve(name, value, strata) for name, value in declared.items()]

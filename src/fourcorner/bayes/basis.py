@@ -50,7 +50,7 @@ def build(
     effects: str | None = None,
     stratum_effects: str | None = None,
 ) -> Basis:
-    """The basis of a design under two formulas.
+    """Build the basis of a design under two formulas.
 
     Parameters
     ----------
@@ -69,7 +69,8 @@ def build(
     Raises
     ------
     SpecError
-        If a formula names an unknown factor, or a stratum effect is no effect.
+        If a formula names an unknown factor or has an empty part, or a stratum effect is no
+        effect.
 
     Examples
     --------
@@ -77,15 +78,20 @@ def build(
     >>> basis.labels
     ('intercept', 'state', 'view', 'state:view')
     """
-    every = " * ".join(factors)
-    terms = _terms("effects", effects or every, list(factors))
-    varying = _terms("stratum_effects", stratum_effects or effects or every, list(factors))
+    terms = _terms("effects", effects, list(factors), set(_subsets(list(factors))))
+    varying = _terms("stratum_effects", stratum_effects, list(factors), terms)
     extra = sorted(":".join(term) for term in varying - terms)
     if extra:
-        msg = f"[model] stratum_effects has {extra}, which are not among the effects; add them there"
+        msg = (
+            f"[model] stratum_effects has {extra}, which are not among the effects; add them there"
+        )
         raise SpecError([msg])
     helmert = {name: _contrast_rows(len(levels)) for name, levels in factors.items()}
-    labels, orders, rows, modelled, by_stratum = [], [], [], [], []
+    labels: list[str] = []
+    orders: list[int] = []
+    rows: list[NDArray[np.float64]] = []
+    modelled: list[bool] = []
+    by_stratum: list[bool] = []
     for term in _subsets(list(factors)):
         choices = [
             [("", np.ones(len(levels)))] if name not in term else _named_rows(helmert, name, levels)
@@ -134,15 +140,20 @@ def _subsets(factors: Sequence[str]) -> list[tuple[str, ...]]:
     return [subset for size in sizes for subset in itertools.combinations(factors, size)]
 
 
-def _terms(key: str, formula: str, factors: Sequence[str]) -> set[tuple[str, ...]]:
+def _terms(
+    key: str, formula: str | None, factors: Sequence[str], default: set[tuple[str, ...]]
+) -> set[tuple[str, ...]]:
     """Every interaction that a formula names, the intercept included."""
+    if formula is None:
+        return default
     terms: set[tuple[str, ...]] = {()}
     for part in formula.split("+"):
         crossed = [[name.strip() for name in piece.split(":")] for piece in part.split("*")]
         for name in itertools.chain.from_iterable(crossed):
             if name not in factors:
-                msg = f"[model] {key} = {formula!r}: no factor {name!r}{nearest(name, factors)}"
-                raise SpecError([f"{msg}; the factors are {list(factors)}"])
+                what = f"no factor {name!r}{nearest(name, factors)}" if name else "an empty part"
+                msg = f"[model] {key} = {formula!r}: {what}; the factors are {list(factors)}"
+                raise SpecError([msg])
         for chosen in _subsets([str(i) for i in range(len(crossed))])[1:]:
             used = {name for i in chosen for name in crossed[int(i)]}
             terms.add(tuple(name for name in factors if name in used))

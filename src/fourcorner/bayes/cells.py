@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
+import pytensor
 import pytensor.tensor as pt
 from pytensor.compile.builders import OpFromGraph
 from pytensor.gradient import DisconnectedType
@@ -32,12 +33,16 @@ from fourcorner.bayes.basis import Basis
 from fourcorner.bayes.data import CellData
 from fourcorner.bayes.priors import Priors
 
+Graph = Any  # a PyTensor variable; numpy arrays do as well
+
+pytensor.config.blas__ldflags = ""  # compiled code calls BLAS through scipy; nothing to link
+
 LIKELIHOOD = "cells_given_parameters"
 DEVIATION_Z = f"{names.VAR_DEVIATION}_z"
 COUNT, MEAN, SCATTER, SCALES = "count", "mean", "scatter", "prior_scales"
 
 
-def values(data: CellData, priors: Priors) -> dict[str, Any]:
+def values(data: CellData, priors: Priors) -> dict[str, Graph]:
     """What the model's data containers hold: the same names and shapes for every refit."""
     return {
         COUNT: data.count,
@@ -47,7 +52,7 @@ def values(data: CellData, priors: Priors) -> dict[str, Any]:
     }
 
 
-def coords(basis: Basis, strata: tuple[str, ...]) -> dict[str, list[Any]]:
+def coords(basis: Basis, strata: tuple[str, ...]) -> dict[str, list[Graph]]:
     """Named dims of the model."""
     labels = np.array(basis.labels)
     varying = basis.by_stratum
@@ -119,11 +124,11 @@ def full(basis: Basis, strata: tuple[str, ...], priors: Priors) -> pm.Model:
     return model
 
 
-def _scales(array: Any) -> dict[str, Any]:
+def _scales(array: Graph) -> dict[str, Graph]:
     return {item.name: array[i] for i, item in enumerate(fields(Priors))}
 
 
-def _variances(basis: Basis, strata: int, scale: dict[str, Any]) -> tuple[Any, Any, Any]:
+def _variances(basis: Basis, strata: int, scale: dict[str, Graph]) -> tuple[Graph, Graph, Graph]:
     """Cholesky factor of Σ; τ σ of every effect, zero where strata agree; s of every stratum."""
     size = len(basis.labels)
     factor, _, sds = pm.LKJCholeskyCov(
@@ -149,19 +154,19 @@ def _variances(basis: Basis, strata: int, scale: dict[str, Any]) -> tuple[Any, A
     return factor, tau[place] * sds * basis.by_stratum, spread
 
 
-def prior_location(basis: Basis, scale: Mapping[str, Any]) -> Any:
+def prior_location(basis: Basis, scale: Mapping[str, Graph]) -> Graph:
     """Prior mean of β over every effect of the basis; `scale` maps prior names to numbers."""
     return (basis.order == 0) * scale["score_location"]
 
 
-def prior_variance(basis: Basis, scale: Mapping[str, Any]) -> Any:
+def prior_variance(basis: Basis, scale: Mapping[str, Graph]) -> Graph:
     """Prior variance of β over every effect of the basis; zero in the residual space."""
     intercept = basis.order == 0
     sds = intercept * scale["intercept_sd"] + ~intercept * scale["effect_sd"]
     return basis.modelled * sds**2
 
 
-def _log_density(arguments: Sequence[Any], constants: Sequence[Any]) -> Any:
+def _log_density(arguments: Sequence[Graph], constants: Sequence[Graph]) -> Graph:
     """Log density of all cells with β and δ integrated out, with its derivatives in closed form.
 
     Parameters
@@ -182,7 +187,7 @@ def _log_density(arguments: Sequence[Any], constants: Sequence[Any]) -> Any:
     inputs = [pt.as_tensor(item).type() for item in (*arguments, *constants)]
     value, _ = _density_and_slopes(*inputs)
 
-    def pullback(inputs: list[Any], _: list[Any], cotangents: list[Any]) -> list[Any]:
+    def pullback(inputs: list[Graph], _: list[Graph], cotangents: list[Graph]) -> list[Graph]:
         slopes = _density_and_slopes(*inputs)[1]
         unused = [DisconnectedType()() for _ in constants]
         return [*(cotangents[0] * slope for slope in slopes), *unused]
@@ -195,8 +200,14 @@ def _log_density(arguments: Sequence[Any], constants: Sequence[Any]) -> Any:
 
 
 def _density_and_slopes(
-    factor: Any, own: Any, log_spread: Any, count: Any, off: Any, scatter: Any, common: Any
-) -> tuple[Any, tuple[Any, Any, Any]]:
+    factor: Graph,
+    own: Graph,
+    log_spread: Graph,
+    count: Graph,
+    off: Graph,
+    scatter: Graph,
+    common: Graph,
+) -> tuple[Graph, tuple[Graph, Graph, Graph]]:
     """Log density, and its derivatives in L, diag(T) and log s."""
     strata, size = off.shape
     inverse = solve_triangular(factor, pt.eye(size), lower=True)

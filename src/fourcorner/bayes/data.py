@@ -77,7 +77,9 @@ def joint_cells(cells: xr.DataArray, cohort: NDArray[np.bool_]) -> xr.DataArray:
     if len(units) < 2:
         msg = f"the joint cohort has one unit ({units[0]!r}); its spread cannot be seen"
         raise NotAvailable(msg)
-    renamed = kept.drop_vars([names.UNIT, names.TRANSITION_ID]).rename({names.TRANSITION: names.UNIT})
+    renamed = kept.drop_vars([names.UNIT, names.TRANSITION_ID]).rename(
+        {names.TRANSITION: names.UNIT}
+    )
     return renamed.assign_coords({names.UNIT: units})
 
 
@@ -129,7 +131,7 @@ def stratum_codes(cells: xr.DataArray, strata: Sequence[str]) -> NDArray[np.int6
 
 
 def _never_observed(cells: xr.DataArray) -> list[dict[str, str]]:
-    observed = np.isfinite(cells).any(names.TRANSITION)
+    observed = cells.notnull().any(names.TRANSITION)
     dims = [str(dim) for dim in observed.dims]
     return [
         {dim: str(observed[dim].values[i]) for dim, i in zip(dims, place, strict=True)}

@@ -65,7 +65,7 @@ def variances(
     place = np.searchsorted(orders, order).clip(max=len(orders) - 1)
     tau = draws[names.VAR_TAU].values.reshape(len(unit), -1)[:, place]
     spread = draws[names.VAR_STRATUM_SCALE].values.reshape(len(unit), -1)
-    own = by_stratum * tau**2 * np.diagonal(unit, axis1=1, axis2=2)
+    own = by_stratum.astype(float) * tau**2 * np.diagonal(unit, axis1=1, axis2=2)
     return Variances(unit, spread**2 / count, own)
 
 
@@ -127,7 +127,9 @@ def draw_locations(
     shape = (draws.sizes[names.CHAIN], draws.sizes[names.DRAW])
     dims = (names.CHAIN, names.DRAW)
     beta = effects[:, basis.modelled].reshape(*shape, -1)
-    found = {names.VAR_EFFECT: ((*dims, names.EFFECT), beta)}
+    found: dict[str, tuple[tuple[str, ...], Floats]] = {
+        names.VAR_EFFECT: ((*dims, names.EFFECT), beta)
+    }
     if len(data.strata) > 1:
         varying = basis.by_stratum
         standard = standard[:, :, varying]

@@ -46,7 +46,9 @@ def parameters(draws: xr.Dataset, basis: Basis, strata: tuple[str, ...]) -> xr.D
         ``cell_mean`` has dims (chain, draw, stratum, state, channels).
     """
     kept = draws[[name for name in KEPT if name in draws]]
-    means = np.repeat(_over_basis(kept, names.VAR_EFFECT, basis.modelled)[:, :, None], len(strata), 2)
+    means = np.repeat(
+        _over_basis(kept, names.VAR_EFFECT, basis.modelled)[:, :, None], len(strata), 2
+    )
     if names.VAR_DEVIATION in kept:
         means += _over_basis(kept, names.VAR_DEVIATION, basis.by_stratum)
     shape = (*means.shape[:3], *(len(levels) for levels in basis.factors.values()))

@@ -12,6 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from fourcorner import contrasts, names
+from fourcorner.bayes.tree import factors, fitted_strata, group, strata_of_data
 from fourcorner.estimands import Estimand
 from fourcorner.results import Estimate, Probability
 from fourcorner.weights import TargetWeights
@@ -22,29 +23,18 @@ KIND = "equal-tailed credible"
 RETRY = "no interval: retry noise is not measured, so the cohort's own value is its observed one"
 
 
-def strata_of_data(tree: xr.DataTree) -> list[str]:
-    """Every stratum of the scores that were fitted, in or out of the joint cohort."""
-    return str(tree.attrs["strata_of_data"]).split("\n")
-
-
 def stratum_values(tree: xr.DataTree, contrast: contrasts.Contrast) -> Floats:
     """Posterior of a contrast in each fitted stratum: shape (chains, draws, strata)."""
-    means = tree[names.POSTERIOR][names.VAR_CELL_MEAN]
-    weights = contrast.array(tree_factors(tree))
+    means = group(tree, names.POSTERIOR)[names.VAR_CELL_MEAN]
+    weights = contrast.array(factors(tree))
     return np.asarray(xr.dot(means, weights, dim=weights.dims).values)
-
-
-def tree_factors(tree: xr.DataTree) -> dict[str, list[str]]:
-    """The cell factors of a fit and their levels."""
-    cells = tree[names.OBSERVED_DATA][names.CELLS]
-    return {str(dim): cells[dim].values.tolist() for dim in cells.dims if dim != names.UNIT}
 
 
 def shares(tree: xr.DataTree, mixture: TargetWeights) -> Floats | None:
     """A mixture over the fitted strata: the cohort's own if empirical, None if it needs others."""
-    fitted = tree[names.CONSTANT_DATA][names.STRATUM].values.tolist()
+    fitted = fitted_strata(tree)
     if mixture.shares is None:
-        count = tree[names.CONSTANT_DATA][names.VAR_UNITS].values
+        count = group(tree, names.CONSTANT_DATA)[names.VAR_UNITS].values
         return np.asarray(count / count.sum())
     by_name = dict(zip(strata_of_data(tree), mixture.shares, strict=True))
     if any(share > 0 for name, share in by_name.items() if name not in fitted):
@@ -58,13 +48,13 @@ def mixture_draws(tree: xr.DataTree, mixture: TargetWeights) -> Floats | None:
     Declared weights are fixed; the empirical mixture is uncertain, Dirichlet with the strata's
     counts, the same draws for every estimand.
     """
-    posterior = tree[names.POSTERIOR]
+    posterior = group(tree, names.POSTERIOR)
     shape = (posterior.sizes[names.CHAIN], posterior.sizes[names.DRAW])
     fixed = shares(tree, mixture)
     if fixed is None or mixture.shares is not None or len(fixed) == 1:
         return None if fixed is None else np.broadcast_to(fixed, (*shape, len(fixed)))
     generator = np.random.default_rng([int(tree.attrs["seed"]), 1])
-    count = tree[names.CONSTANT_DATA][names.VAR_UNITS].values
+    count = group(tree, names.CONSTANT_DATA)[names.VAR_UNITS].values
     return generator.dirichlet(count, size=shape)
 
 
@@ -80,10 +70,10 @@ def contrast_draws(
 
 def observed_strata(tree: xr.DataTree, contrast: contrasts.Contrast) -> Floats:
     """Mean of a contrast over the cohort's units in each fitted stratum: shape (strata,)."""
-    cells = tree[names.OBSERVED_DATA][names.CELLS]
-    weights = contrast.array(tree_factors(tree))
+    cells = group(tree, names.OBSERVED_DATA)[names.CELLS]
+    weights = contrast.array(factors(tree))
     values = xr.dot(cells, weights, dim=weights.dims).values
-    fitted = tree[names.CONSTANT_DATA][names.STRATUM].values
+    fitted = fitted_strata(tree)
     if names.STRATUM not in cells.coords:
         return np.array([values.mean()])
     labels = cells[names.STRATUM].values
@@ -144,7 +134,7 @@ def probabilities(
         Events ``KIND<0`` (``omega<0``, ``gain<0``, …), ``reversal+-`` (first gain above zero,
         second below) and ``reversal-+``.
     """
-    rows = []
+    rows: list[Probability] = []
     for estimand in estimands:
         if estimand.statistic != names.MEAN:
             continue
@@ -177,7 +167,7 @@ def _probability(name: str, weights: str, event: str, held: NDArray[np.bool_]) -
 def _about(
     tree: xr.DataTree, estimand: Estimand, mixture: TargetWeights, level: float
 ) -> dict[str, Any]:
-    units = tree[names.OBSERVED_DATA].sizes[names.UNIT]
+    units = group(tree, names.OBSERVED_DATA).sizes[names.UNIT]
     return {
         "name": estimand.name,
         "statistic": estimand.statistic,

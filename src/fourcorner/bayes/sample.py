@@ -5,6 +5,7 @@ with new values costs its sampling only; the draws depend on the seed, not on th
 Pinned by `tests/test_fit.py`.
 """
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +13,6 @@ from typing import Any
 
 import nutpie
 import pymc as pm
-import pytensor
 import xarray as xr
 from pymc.stats import compute_log_prior
 
@@ -21,10 +21,11 @@ from fourcorner.bayes import cells
 from fourcorner.bayes.basis import Basis
 from fourcorner.bayes.data import CellData
 from fourcorner.bayes.priors import Priors
+from fourcorner.bayes.tree import group
 from fourcorner.errors import FitError
 from fourcorner.spec import SamplerSpec
 
-pytensor.config.blas__ldflags = ""  # nutpie's compiled code calls LAPACK through scipy
+Program = Any  # what nutpie compiled
 
 CAREFUL = 0.99
 KEPT_STATS = ("diverging", "energy", "n_steps", "depth", "step_size", "mean_tree_accept", "logp")
@@ -35,7 +36,7 @@ class Compiled:
     """A compiled structure: the PyMC model, nutpie's program and the seconds it took."""
 
     model: pm.Model
-    program: Any
+    program: Program
     seconds: float
 
 
@@ -91,27 +92,28 @@ def draw(
         If the chains could not start.
     """
     program = compiled.program.with_data(**cells.values(data, priors))
-    attempts: list[tuple[float, int]] = []
     start = time.perf_counter()
-    for target in dict.fromkeys([sampler.target_accept, max(CAREFUL, sampler.target_accept)]):
-        progress(f"sampling {sampler.chains} chains of {sampler.draws} draws")
-        tree = _sample(program, sampler, target)
-        stats = tree[names.SAMPLE_STATS].to_dataset()
-        attempts.append((target, int(stats["diverging"].sum())))
-        if attempts[-1][1] == 0:
-            break
-        progress(f"{attempts[-1][1]} divergences; once more at target_accept {CAREFUL}")
+    progress(f"sampling {sampler.chains} chains of {sampler.draws} draws")
+    tree, divergences = _sample(program, sampler, sampler.target_accept)
+    attempts = [(sampler.target_accept, divergences)]
+    if divergences and sampler.target_accept < CAREFUL:
+        progress(f"{divergences} divergences; once more at target_accept {CAREFUL}")
+        tree, divergences = _sample(program, sampler, CAREFUL)
+        attempts.append((CAREFUL, divergences))
     return Draws(
-        tree[names.POSTERIOR].to_dataset(),
-        stats[list(KEPT_STATS)],
+        group(tree, names.POSTERIOR),
+        group(tree, names.SAMPLE_STATS)[list(KEPT_STATS)],
         time.perf_counter() - start,
         tuple(attempts),
     )
 
 
-def _sample(program: Any, sampler: SamplerSpec, target_accept: float) -> xr.DataTree:
+def _sample(
+    program: Program, sampler: SamplerSpec, target_accept: float
+) -> tuple[xr.DataTree, int]:
+    """A tree of draws and its number of divergences."""
     try:
-        return nutpie.sample(
+        tree = nutpie.sample(
             program,
             draws=sampler.draws,
             tune=sampler.tune,
@@ -124,14 +126,21 @@ def _sample(program: Any, sampler: SamplerSpec, target_accept: float) -> xr.Data
     except RuntimeError as error:
         msg = f"the chains did not start ({error}); look at the scores' scale and the priors"
         raise FitError(msg) from error
+    return tree, int(group(tree, names.SAMPLE_STATS)["diverging"].values.sum())
 
 
 def prior_draws(model: pm.Model, draws: int, seed: int) -> xr.Dataset:
     """Draws of every variable of a full model from the prior, dims (chain, draw, …)."""
-    with model:
-        tree = pm.sample_prior_predictive(
-            draws=draws, random_seed=seed, compile_kwargs={"mode": "FAST_COMPILE"}
-        )
+    logger = logging.getLogger("pymc")
+    level = logger.level
+    logger.setLevel(logging.WARNING)  # it would list the variables on standard error
+    try:
+        with model:
+            tree = pm.sample_prior_predictive(
+                draws=draws, random_seed=seed, compile_kwargs={"mode": "FAST_COMPILE"}
+            )
+    finally:
+        logger.setLevel(level)
     return tree[names.PRIOR].to_dataset()
 
 

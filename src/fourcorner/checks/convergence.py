@@ -1,10 +1,10 @@
-"""Check 1: did the chains converge, for every parameter and every estimand?
+"""Check 1: whether the chains converged, for every parameter and every estimand.
 
 Invariant: a quantity that does not vary has no R-hat and is not a failure. Pinned by
 `tests/test_checks.py`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import arviz as az
 import numpy as np
@@ -12,6 +12,7 @@ import xarray as xr
 
 from fourcorner import names
 from fourcorner.bayes.posterior import contrast_draws
+from fourcorner.bayes.tree import group
 from fourcorner.estimands import Estimand
 from fourcorner.results import Check
 from fourcorner.weights import TargetWeights
@@ -40,7 +41,7 @@ def check(
         each, one for divergences, one for the energy. All gated.
     """
     groups = {
-        "parameters": tree[names.POSTERIOR].to_dataset(),
+        "parameters": group(tree, names.POSTERIOR),
         "estimands": _estimand_draws(tree, estimands, weights),
     }
     rows = [row for target, draws in groups.items() for row in _worst(target, draws)]
@@ -49,7 +50,7 @@ def check(
 
 def min_ess_bulk(tree: xr.DataTree) -> float:
     """Smallest bulk effective sample size over all parameters."""
-    return _extreme(az.ess(tree[names.POSTERIOR].to_dataset(), method="bulk"), np.nanmin)[0]
+    return _extreme(az.ess(group(tree, names.POSTERIOR), method="bulk"), -1)[0]
 
 
 def _estimand_draws(
@@ -68,9 +69,9 @@ def _estimand_draws(
 def _worst(target: str, draws: xr.Dataset) -> list[Check]:
     if not draws.data_vars:
         return []
-    rhat, where_rhat = _extreme(az.rhat(draws), np.nanmax)
-    bulk, where_bulk = _extreme(az.ess(draws, method="bulk"), np.nanmin)
-    tail, where_tail = _extreme(az.ess(draws, method="tail"), np.nanmin)
+    rhat, where_rhat = _extreme(az.rhat(draws), 1)
+    bulk, where_bulk = _extreme(az.ess(draws, method="bulk"), -1)
+    tail, where_tail = _extreme(az.ess(draws, method="tail"), -1)
     return [
         _verdict(f"R-hat of {target}", rhat <= RHAT, rhat, RHAT, f"worst is {where_rhat}"),
         _verdict(f"bulk ESS of {target}", bulk >= ESS, bulk, ESS, f"least is {where_bulk}"),
@@ -78,25 +79,25 @@ def _worst(target: str, draws: xr.Dataset) -> list[Check]:
     ]
 
 
-def _extreme(found: xr.Dataset, pick: object) -> tuple[float, str]:
-    """The extreme over all entries and the variable that holds it; constants (NaN) are passed."""
-    chosen: Mapping[str, float] = {
-        str(name): float(pick(array.values))  # type: ignore[operator]
+def _extreme(found: xr.Dataset, sign: int) -> tuple[float, str]:
+    """Largest (sign 1) or smallest (sign -1) entry and its variable; constants (NaN) are passed."""
+    chosen = {
+        str(name): sign * float(np.nanmax(sign * array.values))
         for name, array in found.data_vars.items()
         if np.isfinite(array.values).any()
     }
-    worst = (max if pick is np.nanmax else min)(chosen, key=lambda name: chosen[name])
+    worst = max(chosen, key=lambda name: sign * chosen[name])
     return chosen[worst], worst
 
 
 def _divergences(tree: xr.DataTree) -> Check:
-    count = int(tree[names.SAMPLE_STATS]["diverging"].sum())
+    count = int(group(tree, names.SAMPLE_STATS)["diverging"].values.sum())
     tried = str(tree.attrs["attempts"])
     return _verdict("divergences", count == 0, float(count), 0.0, tried)
 
 
 def _energy(tree: xr.DataTree) -> Check:
-    energy = tree[names.SAMPLE_STATS]["energy"].values
+    energy = group(tree, names.SAMPLE_STATS)["energy"].values
     bfmi = float((np.diff(energy, axis=1) ** 2).mean(axis=1).min() / energy.var(axis=1).max())
     return _verdict("energy (BFMI)", bfmi >= BFMI, bfmi, BFMI, "least over chains")
 

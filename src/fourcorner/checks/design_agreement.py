@@ -1,4 +1,4 @@
-"""Check 2: does the posterior agree with the design estimate of the same estimand?
+"""Check 2: whether the posterior agrees with the design estimate of the same estimand.
 
 With T the design estimate on the fit's cohort and θ the estimand at the cohort's mixture, given
 the variance parameters φ the model is linear and Gaussian and Var(T − E[θ|y]) = V_T − V_post
@@ -23,7 +23,8 @@ from scipy import stats
 
 from fourcorner import names
 from fourcorner.bayes.locations import stacked_covariances, variances
-from fourcorner.bayes.posterior import observed_strata, shares, stratum_values, tree_factors
+from fourcorner.bayes.posterior import observed_strata, shares, stratum_values
+from fourcorner.bayes.tree import factors, group
 from fourcorner.contrasts import Contrast
 from fourcorner.estimands import Estimand
 from fourcorner.results import Check
@@ -84,7 +85,9 @@ def check(
         for mixture in weights:
             target = f"{estimand.name} ({mixture.name})"
             if estimand.statistic != names.MEAN:
-                rows.append(_not_run(target, f"the normal family models means, not a {estimand.statistic}"))
+                rows.append(
+                    _not_run(target, f"the normal family models means, not a {estimand.statistic}")
+                )
             elif shares(tree, mixture) is None:
                 rows.append(_not_run(target, "the joint cohort has no unit in a needed stratum"))
             else:
@@ -138,17 +141,19 @@ def holm(p_values: Sequence[float], level: float) -> list[tuple[float, bool]]:
 
 def _loading(tree: xr.DataTree, contrast: Contrast) -> Floats:
     """A contrast of cells as a contrast of effect coefficients: shape (components,)."""
-    weights = contrast.array(tree_factors(tree))
-    return np.asarray(xr.dot(tree[names.CONSTANT_DATA][names.VAR_BASIS], weights, dim=weights.dims).values)
+    weights = contrast.array(factors(tree))
+    return np.asarray(
+        xr.dot(group(tree, names.CONSTANT_DATA)[names.VAR_BASIS], weights, dim=weights.dims).values
+    )
 
 
 def _sampling_variances(tree: xr.DataTree, contrast: Contrast, fixed: Floats) -> Floats:
     """Var(T | parameters) in each draw: Σ w_g² s_g² cᵀΣc / n_g, shape (chains, draws)."""
-    posterior = tree[names.POSTERIOR]
+    posterior = group(tree, names.POSTERIOR)
     loading = _loading(tree, contrast)
     covariance = posterior[names.VAR_COVARIANCE].values
     unit_variance = np.einsum("k,cdkl,l->cd", loading, covariance, loading)
-    count = tree[names.CONSTANT_DATA][names.VAR_UNITS].values
+    count = group(tree, names.CONSTANT_DATA)[names.VAR_UNITS].values
     if names.VAR_STRATUM_SCALE not in posterior:
         return np.asarray(unit_variance * (fixed**2 / count).sum())
     scale = posterior[names.VAR_STRATUM_SCALE].values
@@ -161,8 +166,8 @@ def _difference_variance(tree: xr.DataTree, contrast: Contrast, fixed: Floats) -
     With V the covariance of the strata's means given their expectations, C that of the
     expectations a priori and a the weights of T, it is aᵀ V (C + V)⁻¹ V a.
     """
-    thin = tree[names.POSTERIOR].to_dataset().isel({names.DRAW: slice(None, None, THIN)})
-    constants = tree[names.CONSTANT_DATA]
+    thin = group(tree, names.POSTERIOR).isel({names.DRAW: slice(None, None, THIN)})
+    constants = group(tree, names.CONSTANT_DATA)
     given = variances(
         thin,
         constants[names.VAR_UNITS].values,

@@ -32,10 +32,10 @@ def multiplicities(units: int, draws: int, seed: int) -> Iterator[NDArray[np.flo
     [[3.0, 3.0]]
     """
     generator = np.random.default_rng(seed)
-    step = max(1, BLOCK // units)
+    step = max(1, BLOCK // max(units, 1))
     for start in range(0, draws, step):
         block = min(step, draws - start)
-        chosen = generator.integers(0, units, size=(block, units))
+        chosen = generator.integers(0, max(units, 1), size=(block, units))
         chosen += units * np.arange(block)[:, None]
         counts = np.bincount(chosen.ravel(), minlength=block * units)
         yield counts.reshape(block, units).astype(float)

@@ -5,7 +5,7 @@ estimated that the observed cells do not determine. Pinned by `tests/test_design
 pandas.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +27,9 @@ Floats = NDArray[np.float64]
 DRAWS = 10_000
 LEVEL = 0.95
 SMALL_STRATUM = 10
+COHORT = "the cohort"
 KIND = "percentile"
-ROUNDING = 1e-12  # relative; a gain of exactly zero must not turn negative by rounding
+ROUNDING = 1e-12  # relative to the scores
 PLAN = "plain bootstrap of units"
 
 
@@ -61,10 +62,11 @@ def sample(cells: xr.DataArray, strata: Sequence[str], cohort: str) -> Sample:
         cells[names.UNIT].values, return_index=True, return_inverse=True
     )
     if names.STRATUM in cells.coords:
-        stratum = np.searchsorted(np.asarray(strata), cells[names.STRATUM].values[first])
+        codes = {name: code for code, name in enumerate(strata)}
+        stratum = np.array([codes[name] for name in cells[names.STRATUM].values[first].tolist()])
     else:
         stratum = np.zeros(len(labels), dtype=np.int64)
-    return Sample(cells, unit, stratum, len(labels), tuple(strata), cohort)
+    return Sample(cells, unit, stratum.astype(np.int64), len(labels), tuple(strata), cohort)
 
 
 def estimate(
@@ -91,33 +93,35 @@ def estimate(
     list of Estimate
         Estimands in order, mixtures within; a refusal is a row too.
     """
+    if not estimands:
+        return []
     values = [_values(data, estimand) for estimand in estimands]
     points, replicates = _bootstrap(data, estimands, weights, values, draws, seed)
     observed = np.isfinite(data.cells).any(names.TRANSITION)
     rows = []
     for e, estimand in enumerate(estimands):
-        unidentified = contrasts.refusal(estimand.contrast, observed)
+        unidentified = contrasts.refusal(estimand.contrast, observed) if data.units else None
+        sizes = _units_by_stratum(data, values[e])
+        about = _about(data, estimand, values[e], sizes, level)
         for w, mixture in enumerate(weights):
-            about = _about(data, estimand, mixture, values[e], level)
-            refused = unidentified or _refused(data, estimand, mixture, values[e])
+            named: dict[str, Any] = {**about, "weights": mixture.name}
+            refused = unidentified or _refused(data.strata, estimand, mixture, sizes)
             if refused is not None:
-                rows.append(Estimate(**about, value=None, interval=None, refused=refused))
+                rows.append(Estimate(**named, value=None, interval=None, refused=refused))
                 continue
-            interval, notes, undefined = _interval(data, mixture, values[e], replicates[e][w], level)
+            needed = _needed(data.strata, mixture, sizes)
             rows.append(
                 Estimate(
-                    **about,
+                    **named,
                     value=float(points[e][w]),
-                    interval=interval,
-                    undefined_draws=undefined,
-                    notes=notes,
+                    **_interval(needed, replicates[e][w], level),
                 )
             )
     return rows
 
 
 def require(row: Estimate) -> Estimate:
-    """The row itself, or `NotIdentified` when it is a refusal."""
+    """Return the row itself, or raise `NotIdentified` when it is a refusal."""
     if row.refused is None:
         return row
     reason = row.refused["reason"]
@@ -133,17 +137,20 @@ def require(row: Estimate) -> Estimate:
 
 
 def _values(data: Sample, estimand: Estimand) -> Floats:
-    """The contrast of each transition: NaN unless its whole support is complete."""
+    """Apply the contrast to each transition: NaN unless its whole support is complete.
+
+    A value within rounding of zero, for the size of the scores, is zero: layouts and corners that
+    cancel leave a trace of either sign.
+    """
     factors = {str(d): data.cells[d].values.tolist() for d in data.cells.dims[1:]}
     weights = estimand.contrast.array(factors).values.ravel()
     used = weights != 0
-    flat = data.cells.values.reshape(data.cells.shape[0], -1)
-    terms = flat[:, used] * weights[used]
-    values = terms.sum(axis=1)
-    if not _is_share(estimand):
-        return values
-    rounding = ROUNDING * np.abs(terms).sum(axis=1)
-    return np.where(np.isfinite(values), values < -rounding, np.nan)
+    terms = data.cells.values.reshape(data.cells.shape[0], -1)[:, used] * weights[used]
+    values, size = terms.sum(axis=1), np.abs(terms).sum(axis=1)
+    finite = np.isfinite(values)
+    typical = np.median(size[finite]) if finite.any() else 0.0
+    values[np.abs(values) <= ROUNDING * np.maximum(size, typical)] = 0.0
+    return np.where(finite, values < 0, np.nan) if _is_share(estimand) else values
 
 
 def _is_share(estimand: Estimand) -> bool:
@@ -191,20 +198,25 @@ def _by_unit(columns: Floats, data: Sample) -> Floats:
     return np.stack(summed, axis=1)
 
 
+def _units_by_stratum(data: Sample, values: Floats) -> NDArray[np.int64]:
+    """Count the units with a complete transition: shape (strata,)."""
+    units = np.unique(data.unit[np.isfinite(values)])
+    return np.bincount(data.stratum[units], minlength=len(data.strata))
+
+
 def _about(
-    data: Sample, estimand: Estimand, mixture: TargetWeights, values: Floats, level: float
+    data: Sample, estimand: Estimand, values: Floats, sizes: NDArray[np.int64], level: float
 ) -> dict[str, Any]:
     finite = np.isfinite(values)
     return {
         "name": estimand.name,
         "statistic": estimand.statistic,
-        "weights": mixture.name,
         "method": names.DESIGN,
         "population": names.POPULATION_UNITS,
         "cohort": data.cohort,
         "interval_kind": KIND,
         "level": level,
-        "units": len(set(data.unit[finite].tolist())),
+        "units": int(sizes.sum()),
         "transitions": int(finite.sum()),
         "resampling": PLAN,
         "count": int(values[finite].sum()) if _is_share(estimand) else None,
@@ -212,10 +224,9 @@ def _about(
 
 
 def _refused(
-    data: Sample, estimand: Estimand, mixture: TargetWeights, values: Floats
+    strata: Sequence[str], estimand: Estimand, mixture: TargetWeights, sizes: NDArray[np.int64]
 ) -> dict[str, Any] | None:
-    finite = np.isfinite(values)
-    if not finite.any():
+    if not sizes.any():
         message = "no transition is complete in every cell of this contrast"
         return {"reason": "no_complete_transition", "message": message}
     if mixture.shares is None:
@@ -223,51 +234,52 @@ def _refused(
     if estimand.statistic == names.MEDIAN:
         message = "a median goes with empirical weights only"
         return {"reason": "statistic_needs_empirical_weights", "message": message}
-    present = set(data.stratum[data.unit[finite]].tolist())
-    empty = [
-        name
-        for code, name in enumerate(data.strata)
-        if mixture.shares[code] > 0 and code not in present
-    ]
+    empty = [name for name, size in _needed(strata, mixture, sizes).items() if size == 0]
     if empty:
         message = f"no complete transition in the strata {empty}"
         return {"reason": "empty_stratum", "message": message, "strata": empty}
     return None
 
 
-def _interval(
-    data: Sample, mixture: TargetWeights, values: Floats, replicates: Floats, level: float
-) -> tuple[tuple[float, float] | None, tuple[str, ...], int]:
+def _needed(
+    strata: Sequence[str], mixture: TargetWeights, sizes: NDArray[np.int64]
+) -> dict[str, int]:
+    """Units in each stratum that the mixture needs; of the whole cohort if it is empirical."""
+    if mixture.shares is None:
+        return {COHORT: int(sizes.sum())}
+    return {
+        name: int(size)
+        for name, size, share in zip(strata, sizes, mixture.shares, strict=True)
+        if share > 0
+    }
+
+
+def _interval(needed: dict[str, int], replicates: Floats, level: float) -> dict[str, Any]:
     """Percentile interval over the defined draws, with what a reader must know of it."""
     defined = replicates[np.isfinite(replicates)]
     undefined = len(replicates) - len(defined)
-    sizes = _stratum_sizes(data, mixture, values)
-    if min(sizes.values()) < 2:
-        lonely = [name for name, size in sizes.items() if size < 2]
-        where = f"the strata {lonely} have" if lonely != [""] else "the cohort has"
-        return None, (f"no interval: {where} one unit, whose spread cannot be seen",), undefined
+    found: dict[str, Any] = {"interval": None, "undefined_draws": undefined}
+    lonely = [name for name, size in needed.items() if size < 2]
+    if lonely:
+        note = f"no interval: one unit in {', '.join(lonely)}, whose spread cannot be seen"
+        return {**found, "notes": (note,)}
     if len(defined) == 0 or np.ptp(defined) <= ROUNDING * np.abs(defined).max():
-        return None, ("no interval: every resample gives the same value",), undefined
+        return {**found, "notes": ("no interval: every resample gives the same value",)}
     tail = (1 - level) / 2
     low, high = np.quantile(defined, [tail, 1 - tail])
-    small = {name: size for name, size in sizes.items() if size < SMALL_STRATUM}
-    notes = []
-    if small and mixture.shares is not None:
-        listed = ", ".join(f"{name or 'cohort'}: {size}" for name, size in small.items())
-        notes.append(f"percentile intervals undercover with strata this small ({listed} units)")
-    if undefined:
-        notes.append(f"{undefined} of {len(replicates)} draws left a needed stratum empty")
-    return (float(low), float(high)), tuple(notes), undefined
-
-
-def _stratum_sizes(data: Sample, mixture: TargetWeights, values: Floats) -> dict[str, int]:
-    """Contributing units in each stratum that the mixture needs; all together if empirical."""
-    units = np.unique(data.unit[np.isfinite(values)])
-    if mixture.shares is None:
-        return {"": len(units)}
-    codes = np.bincount(data.stratum[units], minlength=len(data.strata))
     return {
-        name: int(codes[code])
-        for code, name in enumerate(data.strata)
-        if mixture.shares[code] > 0
+        "interval": (float(low), float(high)),
+        "undefined_draws": undefined,
+        "notes": tuple(_notes(needed, undefined, len(replicates))),
     }
+
+
+def _notes(needed: dict[str, int], undefined: int, draws: int) -> Iterator[str]:
+    small = [f"{name}: {size}" for name, size in needed.items() if size < SMALL_STRATUM]
+    if small:
+        yield (
+            f"percentile intervals undercover with fewer than {SMALL_STRATUM} units "
+            f"({', '.join(small)})"
+        )
+    if undefined:
+        yield f"{undefined} of {draws} draws left a needed stratum without a complete transition"

@@ -4,8 +4,6 @@ Invariant: the point estimate is the draw in which every unit is taken once, so 
 bootstrap are one computation. Pinned by `tests/test_design.py`.
 """
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +13,7 @@ Floats = NDArray[np.float64]
 def stratum_totals(
     multiplicity: Floats, sums: Floats, counts: Floats, stratum: NDArray[np.int64], strata: int
 ) -> tuple[Floats, Floats]:
-    """Resampled totals of values and of counts, by stratum.
+    """Sum values and counts over the units drawn, by stratum.
 
     Parameters
     ----------
@@ -30,17 +28,16 @@ def stratum_totals(
     -------
     tuple of ndarray of shape (draws, strata, estimands)
     """
-    shape = (multiplicity.shape[0], strata, sums.shape[1])
-    totals, numbers = np.empty(shape), np.empty(shape)
+    both = np.hstack([sums, counts])
+    drawn = np.empty((multiplicity.shape[0], strata, both.shape[1]))
     for code in range(strata):
-        inside = stratum == code
-        totals[:, code] = multiplicity[:, inside] @ sums[inside]
-        numbers[:, code] = multiplicity[:, inside] @ counts[inside]
-    return totals, numbers
+        inside = np.flatnonzero(stratum == code)
+        drawn[:, code] = np.take(multiplicity, inside, axis=1) @ both[inside]
+    return drawn[:, :, : sums.shape[1]], drawn[:, :, sums.shape[1] :]
 
 
 def weighted(totals: Floats, numbers: Floats, shares: Floats | None) -> Floats:
-    """θ(w) of each draw: the pooled mean, or Σ w_g × stratum mean.
+    """Compute θ(w) of each draw: the pooled mean, or Σ w_g × stratum mean.
 
     Parameters
     ----------
@@ -53,7 +50,7 @@ def weighted(totals: Floats, numbers: Floats, shares: Floats | None) -> Floats:
     ndarray of shape (draws, estimands)
         NaN where a stratum that is needed has no transition in the draw: an undefined draw.
     """
-    with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore"):
         if shares is None:
             return np.asarray(totals.sum(axis=1) / numbers.sum(axis=1))
         needed = shares > 0

@@ -45,6 +45,17 @@ def write_text(path: Path, text: str) -> Path:
     return path
 
 
+def require_free(path: Path) -> None:
+    """Refuse early, before long work, to write where something is already.
+
+    Raises
+    ------
+    RunError
+    """
+    if path.exists():
+        raise RunError(f"{path} exists already; move it away or name another")
+
+
 def sha256(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:

@@ -7,7 +7,7 @@ was interrupted leaves only a hidden temporary directory. Pinned by `tests/test_
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,7 +24,7 @@ NETCDF = "h5netcdf"
 
 
 @contextmanager
-def new_run(path: Path, *, replace: bool = False) -> Iterator[Path]:
+def new_run(path: Path, *, replace: bool = False) -> Generator[Path]:
     """A directory to fill, which becomes `path` when the block ends without an error.
 
     Parameters
@@ -44,7 +44,7 @@ def new_run(path: Path, *, replace: bool = False) -> Iterator[Path]:
         If something is in the way or the directory cannot be written.
     """
     final = path.resolve()
-    _make_way(final, replace)
+    require_way(final, replace=replace)
     temporary = final.parent / f".{final.name}.tmp-{os.getpid()}"
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,15 @@ def new_run(path: Path, *, replace: bool = False) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _make_way(final: Path, replace: bool) -> None:
+def require_way(path: Path, *, replace: bool = False) -> None:
+    """Refuse early, before long work, to write a run where it may not go.
+
+    Raises
+    ------
+    RunError
+        If something other than a finished run is there, or one is and may not be replaced.
+    """
+    final = path.resolve()
     if not final.exists():
         return
     if not (final / names.COMPLETE_FILE).is_file():

@@ -452,3 +452,12 @@ def _long(
 def _rounded(values: Floats) -> Floats:
     """Flatten and round to the declared decimals, without negative zeros."""
     return values.ravel().round(DECIMALS) + 0.0
+
+
+def files() -> dict[str, str]:
+    """The cohort's files as texts, by the names they have in ``data-samples``."""
+    cohort = generate()
+    return {
+        "retrieval_cube.csv": to_csv_text(cohort.scores),
+        "retrieval_cube_truth.csv": to_csv_text(cohort.truth),
+    }

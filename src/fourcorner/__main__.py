@@ -1,0 +1,5 @@
+"""`python -m fourcorner` is the command line."""
+
+from fourcorner.cli import main
+
+main()

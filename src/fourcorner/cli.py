@@ -1,0 +1,225 @@
+"""Command line: parse, call, print. Exit 0 done, 2 a gate failed or a refusal, 1 no result.
+
+Invariant: with ``--json`` standard output is one JSON document and nothing else; progress and
+messages go to standard error. Pinned by `tests/test_cli.py`.
+"""
+
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from fourcorner import api, doctor, names, results, scores
+from fourcorner.errors import FourcornerError, SpecError
+from fourcorner.io import bundled, files
+from fourcorner.spec import Spec
+
+if TYPE_CHECKING:
+    from fourcorner.audit import Audit
+
+DONE, NO_RESULT, GATE_FAILED = 0, 1, 2
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    help="Does a measured gain survive a change of evaluation channel?\n\n"
+    "Start with [bold]fourcorner demo[/bold], then [bold]fourcorner init scores DIR[/bold].",
+)
+errors = Console(stderr=True, highlight=False)
+
+SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="A spec file (TOML).")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+Draws = Annotated[int, typer.Option(help="Bootstrap draws.", min=100)]
+Seed = Annotated[int | None, typer.Option(help="Instead of the spec's seed.", min=0)]
+Out = Annotated[Path, typer.Option("--out", metavar="RUN", help="Directory to write.")]
+Replace = Annotated[bool, typer.Option("--replace", help="An earlier run there may make way.")]
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line on these arguments; returns the exit code."""
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(args=arguments, prog_name="fourcorner", standalone_mode=False)
+    except FourcornerError as error:
+        errors.print(f"fourcorner: {error}", markup=False, soft_wrap=True)
+        return NO_RESULT
+    except (KeyboardInterrupt, EOFError):
+        errors.print("fourcorner: stopped; nothing was written")
+        return NO_RESULT
+    except Exception as error:
+        if not hasattr(error, "format_message"):
+            raise
+        errors.print(f"fourcorner: {error.format_message()}", markup=False, soft_wrap=True)
+        return NO_RESULT
+    return code if isinstance(code, int) else DONE
+
+
+@app.command(epilog="Example: fourcorner demo --out my-first-run")
+def demo(
+    out: Out = Path("fourcorner-demo"),
+    as_json: AsJson = False,
+) -> int:
+    """Run the main job on the bundled cohort and write its report; replaces an earlier demo."""
+    return _audit(_spec(bundled.spec_path(), None), out, api.design.DRAWS, True, as_json)
+
+
+@app.command(name="doctor", epilog="Example: fourcorner doctor scores.csv")
+def doctor_command(
+    path: Annotated[Path, typer.Argument(metavar="TABLE|SPEC", help="A table or a spec file.")],
+    as_json: AsJson = False,
+) -> int:
+    """Say what a file holds, what is measured and identified, and what to run next."""
+    if path.suffix.lower() == ".toml":
+        spec = _spec(path, None)
+        found = doctor.describe_scores(scores.read_scores(spec), spec)
+        refused = any(not entry["identified"] for entry in found["estimands"])
+        _show(found, as_json, lambda show: show.doctor_scores(found, path))
+        return GATE_FAILED if refused else DONE
+    found = doctor.describe_table(path)
+    _show(found, as_json, lambda show: show.doctor_table(found))
+    return DONE
+
+
+@app.command(epilog="Example: fourcorner estimate models/retrieval_cube.toml --json")
+def estimate(
+    spec: SpecPath,
+    draws: Draws = api.design.DRAWS,
+    seed: Seed = None,
+    as_json: AsJson = False,
+) -> int:
+    """Estimate with the design engine alone: no model, bootstrap intervals, in a second."""
+    from fourcorner.audit import Audit, design_rows
+
+    declared = _spec(spec, seed)
+    data = scores.read_scores(declared)
+    found = Audit(declared, data, design_rows(data, declared, draws=draws))
+    return _report(found, as_json)
+
+
+@app.command(epilog="Example: fourcorner fit models/retrieval_cube.toml --out posterior.nc")
+def fit(
+    spec: SpecPath,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.nc", help="Save the fit (netCDF).")
+    ] = None,
+    seed: Seed = None,
+    as_json: AsJson = False,
+) -> int:
+    """Fit the Bayesian model: posterior of every estimand, and whether the chains converged."""
+    from fourcorner.audit import posterior_audit
+    from fourcorner.io.runs import write_tree
+
+    declared = _spec(spec, seed)
+    if out is not None:
+        files.require_free(out)
+    data = scores.read_scores(declared)
+    with _progress() as tell:
+        found = posterior_audit(data, declared, tell)
+    if out is not None and found.tree is not None:
+        write_tree(out, found.tree)
+    return _report(found, as_json)
+
+
+@app.command(epilog="Example: fourcorner audit models/retrieval_cube.toml --out runs/cube")
+def audit(
+    spec: SpecPath,
+    out: Out,
+    draws: Draws = api.design.DRAWS,
+    seed: Seed = None,
+    replace_run: Replace = False,
+    as_json: AsJson = False,
+) -> int:
+    """Run both engines, check one against the other, and write a run with its report."""
+    return _audit(_spec(spec, seed), out, draws, replace_run, as_json)
+
+
+@app.command(epilog="Example: fourcorner init scores my-analysis")
+def init(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="scores")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write it.")],
+) -> int:
+    """Write a commented spec and a small table to start from; it runs as it is."""
+    from fourcorner.simulate import starter
+
+    if kind != "scores":
+        raise SpecError([f"KIND is {kind!r}; this version starts 'scores'"], "init")
+    text = resources.files("fourcorner").joinpath("starters/scores.toml").read_text("utf-8")
+    table = starter.generate().to_csv(index=False, lineterminator="\n")
+    spec = folder / "scores.toml"
+    for path in (spec, folder / "scores.csv"):
+        files.require_free(path)
+    files.write_text(spec, text)
+    files.write_text(folder / "scores.csv", table)
+    typer.echo(f"Wrote {spec} and {folder / 'scores.csv'}. Next: fourcorner doctor {spec}")
+    return DONE
+
+
+@app.command(name="sample-data", epilog="Example: fourcorner sample-data data")
+def sample_data(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write them.")],
+) -> int:
+    """Generate the bundled synthetic cohorts again, byte for byte, with their truth."""
+    from fourcorner.simulate import COHORTS
+
+    tables = {name: text for cohort in COHORTS for name, text in cohort().items()}
+    for name in tables:
+        files.require_free(folder / name)
+    for name, text in tables.items():
+        typer.echo(files.write_text(folder / name, text))
+    return DONE
+
+
+def _spec(path: Path, seed: int | None) -> Spec:
+    spec = api.read_spec(path)
+    return spec if seed is None else replace(spec, sampler=replace(spec.sampler, seed=seed))
+
+
+def _audit(spec: Spec, out: Path, draws: int, replace_run: bool, as_json: bool) -> int:
+    from fourcorner import runs
+    from fourcorner.io.runs import require_way
+
+    require_way(out, replace=replace_run)
+    data = scores.read_scores(spec)
+    with _progress() as tell:
+        found = api.audit(data, spec, draws=draws, progress=tell)
+        tell("writing the run")
+        runs.write(out, found, replace=replace_run)
+    code = _report(found, as_json)
+    errors.print(f"Report: {out / names.REPORT_FILE}", markup=False, soft_wrap=True)
+    return code
+
+
+def _report(found: "Audit", as_json: bool) -> int:
+    _show(found.document(), as_json, lambda show: show.audit(found))
+    return DONE if found.passed else GATE_FAILED
+
+
+def _show(document: dict[str, Any], as_json: bool, show: Callable[[Any], None]) -> None:
+    from fourcorner.report import terminal
+
+    if as_json:
+        sys.stdout.write(results.to_json(document))
+    else:
+        show(terminal)
+
+
+@contextmanager
+def _progress() -> Generator[Callable[[str], None]]:
+    """Tell progress on standard error: a spinner on a terminal, lines elsewhere."""
+    if not errors.is_terminal:
+        yield lambda words: errors.print(words, markup=False, soft_wrap=True)
+        return
+    with errors.status("starting") as status:
+        yield lambda words: status.update(words)
