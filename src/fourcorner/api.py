@@ -21,7 +21,7 @@ from fourcorner.spec import Spec, parse_spec
 from fourcorner.weights import TargetWeights, resolve_all
 
 if TYPE_CHECKING:
-    from fourcorner.audit import Audit
+    from fourcorner.auditing import Audit
 
 Asked = Spec | Contrast | Mapping[str, Contrast | Estimand]
 Weights = Mapping[str, str | Mapping[str, float]]
@@ -187,8 +187,8 @@ def audit(
     draws: int = design.DRAWS,
     progress: Callable[[str], None] = lambda _: None,
 ) -> "Audit":
-    """Both engines, checked against each other; see `fourcorner.audit.audit`."""
-    from fourcorner.audit import audit as run
+    """Both engines, checked against each other; see `fourcorner.auditing.audit`."""
+    from fourcorner.auditing import audit as run
 
     return run(data, spec, draws=draws, progress=progress)
 

@@ -21,7 +21,7 @@ from fourcorner.io import bundled, files
 from fourcorner.spec import Spec
 
 if TYPE_CHECKING:
-    from fourcorner.audit import Audit
+    from fourcorner.auditing import Audit
 
 DONE, NO_RESULT, GATE_FAILED = 0, 1, 2
 
@@ -100,7 +100,7 @@ def estimate(
     as_json: AsJson = False,
 ) -> int:
     """Estimate with the design engine alone: no model, bootstrap intervals, in a second."""
-    from fourcorner.audit import Audit, design_rows
+    from fourcorner.auditing import Audit, design_rows
 
     declared = _spec(spec, seed)
     data = scores.read_scores(declared)
@@ -118,7 +118,7 @@ def fit(
     as_json: AsJson = False,
 ) -> int:
     """Fit the Bayesian model: posterior of every estimand, and whether the chains converged."""
-    from fourcorner.audit import posterior_audit
+    from fourcorner.auditing import posterior_audit
     from fourcorner.io.runs import write_tree
 
     declared = _spec(spec, seed)

@@ -402,11 +402,9 @@ def refusal(contrast: Contrast, observed: xr.DataArray) -> dict[str, Any] | None
     weight times t, and t is arbitrary.
     """
     factors = {str(dim): observed[dim].values.tolist() for dim in observed.dims}
-    weights = contrast.array(factors)
-    lacking = (weights != 0) & ~observed
-    missing = [
-        cell for cell in _ordered(contrast.support, factors) if bool(lacking.sel(dict(cell)))
-    ]
+    places = {cell: _position(contrast.name, cell, factors) for cell in contrast.support}
+    lacking = {cell: place for cell, place in places.items() if not observed.values[place]}
+    missing = sorted(lacking, key=lacking.__getitem__)
     if not missing:
         return None
     records = [cell_record(cell, factors) for cell in missing]
@@ -417,11 +415,3 @@ def refusal(contrast: Contrast, observed: xr.DataArray) -> dict[str, Any] | None
         "witness": {"shift": [shift], "moves_contrast": float(contrast.weights[missing[0]])},
         "would_identify": [records],
     }
-
-
-def _ordered(cells: Iterable[Cell], factors: Mapping[str, Sequence[str]]) -> list[Cell]:
-    def key(cell: Cell) -> list[int]:
-        levels = dict(cell)
-        return [list(factors[factor]).index(levels[factor]) for factor in factors]
-
-    return sorted(cells, key=key)

@@ -142,8 +142,10 @@ def to_json(document: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list) or isinstance(value, tuple):  # noqa: SIM101 - the type checker's
-        return [_plain(item) for item in value]
-    return value
+    match value:
+        case Mapping():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case [*items]:
+            return [_plain(item) for item in items]
+        case _:
+            return value

@@ -17,7 +17,7 @@ import pandas as pd
 import xarray as xr
 
 from fourcorner import names, results
-from fourcorner.audit import Audit
+from fourcorner.auditing import Audit
 from fourcorner.io import runs as io_runs
 from fourcorner.report import html
 

@@ -97,7 +97,7 @@ def estimate(
         return []
     values = [_values(data, estimand) for estimand in estimands]
     points, replicates = _bootstrap(data, estimands, weights, values, draws, seed)
-    observed = np.isfinite(data.cells).any(names.TRANSITION)
+    observed = data.cells.notnull().any(names.TRANSITION)
     rows = []
     for e, estimand in enumerate(estimands):
         unidentified = contrasts.refusal(estimand.contrast, observed) if data.units else None

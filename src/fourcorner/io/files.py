@@ -1,9 +1,14 @@
-"""Small texts in and out, with errors that name the path and the remedy."""
+"""Small texts in and out, with errors that name the path and the remedy.
+
+Invariant: whatever is wrong with a path, the error is a `RunError`. Pinned by
+`tests/test_tables.py`.
+"""
 
 import hashlib
 from pathlib import Path
 
 from fourcorner.errors import RunError
+from fourcorner.sections import nearest
 
 
 def read_text(path: Path) -> str:
@@ -16,14 +21,24 @@ def read_text(path: Path) -> str:
     """
     try:
         return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise RunError(f"{path}: there is no such file{_siblings(path)}") from None
-    except IsADirectoryError:
-        raise RunError(f"{path} is a directory; name a file in it{_siblings(path / '_')}") from None
     except UnicodeDecodeError:
         raise RunError(f"{path} is not a text file in UTF-8") from None
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+
+
+def require_file(path: Path) -> None:
+    """Open a file and close it again.
+
+    Raises
+    ------
+    RunError
+        If there is no such file, it is a directory, or it may not be read.
+    """
+    try:
+        path.open("rb").close()
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
 
 
 def write_text(path: Path, text: str) -> Path:
@@ -38,10 +53,11 @@ def write_text(path: Path, text: str) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
-    except FileExistsError:
-        raise RunError(f"{path} exists already; move it away or name another folder") from None
-    except OSError as error:
-        raise RunError(f"{path} cannot be written: {error.strerror}") from None
+    except FileExistsError as error:
+        taken = Path(error.filename)
+        raise RunError(f"{taken} exists already; move it away or name another path") from None
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} cannot be written: {_reason(error)}") from None
     return path
 
 
@@ -53,7 +69,7 @@ def require_free(path: Path) -> None:
     RunError
     """
     if path.exists():
-        raise RunError(f"{path} exists already; move it away or name another")
+        raise RunError(f"{path} exists already; move it away or name another path")
 
 
 def sha256(path: Path) -> str:
@@ -62,9 +78,26 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _siblings(path: Path) -> str:
-    folder = path.parent
+def _unreadable(path: Path, error: Exception) -> RunError:
+    if isinstance(error, FileNotFoundError):
+        return RunError(f"{path}: there is no such file{_siblings(path.parent, path.name)}")
+    if isinstance(error, IsADirectoryError):
+        return RunError(f"{path} is a directory; name a file in it{_siblings(path, '')}")
+    return RunError(f"{path} cannot be read: {_reason(error)}")
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _siblings(folder: Path, name: str) -> str:
     if not folder.is_dir():
         return f" (nor the folder {folder})"
-    found = sorted(item.name for item in folder.iterdir() if item.is_file())[:6]
-    return f"; {folder} holds {', '.join(found)}" if found else ""
+    try:
+        found = sorted(item.name for item in folder.iterdir() if item.is_file())
+    except OSError:
+        return ""
+    if near := nearest(name, found):
+        return near
+    more = f" and {len(found) - 6} more" if len(found) > 6 else ""
+    return f"; {folder} holds {', '.join(found[:6])}{more}" if found else ""

@@ -1,17 +1,16 @@
 """Tables through DuckDB: CSV, Parquet and frames, read without guessing.
 
 Invariant: no row is lost and no value re-typed on the way in. A CSV is read as text in every
-column, with its header taken from the file itself, and any line that does not fit is an error.
-After loading, the connection can reach no file and its configuration is locked.
+column, with its header taken from the file itself, and a line with too few fields or a value too
+many is an error. After loading, the connection can reach no file and its configuration is locked.
 Pinned by `tests/test_tables.py`.
 """
 
-import csv
-import gzip
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,31 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fourcorner.errors import RunError, TableError
-from fourcorner.io import files
+from fourcorner.errors import TableError
+from fourcorner.io import files, text
+from fourcorner.io.sql import (
+    NUM,
+    expression_faults,
+    first_line,
+    literal,
+    quote,
+    sql_names,
+    with_columns,
+)
+from fourcorner.sections import nearest
 
 ROW = "__row"
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 PARQUET = {".parquet", ".pq"}
-FORBIDDEN = {"select", "from", "over"}
+EXAMPLES = 3
+ARROW = "__arrow_c_stream__"
+VALUE = "__value"
+SETTINGS = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "pandas_analyze_sample": "0",  # an object column is text, not what its first rows look like
+}
 
 
 @dataclass(frozen=True)
@@ -41,19 +58,29 @@ class Table:
         The file's name, or the kind of frame.
     sha256 : str or None
         Of the file; None for a frame.
-    header_lines : int
-        What to add to a row number to get the line of the file; 0 where there are no lines.
+    delimited : tuple of Path and str, or None
+        The file and its delimiter, where rows have lines.
     """
 
     connection: duckdb.DuckDBPyConnection
     columns: tuple[str, ...]
     source: str
     sha256: str | None = None
-    header_lines: int = 0
+    delimited: tuple[Path, str] | None = None
 
     def column(self, name: str) -> str:
         """A column as an SQL identifier; DuckDB folds case, our columns do not."""
-        return quote(_sql_names(self.columns)[name])
+        return quote(sql_names(self.columns)[name])
+
+    def place(self, row: int) -> str:
+        """Where a row is, in words: its line in a text file, else its number."""
+        return f"line {self._lines[row - 1]}" if self._lines else f"row {row}"
+
+    @cached_property
+    def _lines(self) -> list[int]:
+        """The line that each row starts on; empty where that is not known for sure."""
+        found = text.lines(*self.delimited) if self.delimited else []
+        return found if len(found) == self.one("SELECT count(*) FROM rows")[0] else []
 
     def frame(self, sql: str) -> pd.DataFrame:
         """The result of a query as a frame."""
@@ -79,27 +106,8 @@ class Table:
         self.connection.execute(sql)
 
 
-def quote(name: str) -> str:
-    """A column's name as a quoted SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """A text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _sql_names(columns: Sequence[str]) -> dict[str, str]:
-    """A name for each column that stays unique when case is folded."""
-    folded = [column.casefold() for column in columns]
-    return {
-        column: column if folded.count(column.casefold()) == 1 else f"{column}#{place}"
-        for place, column in enumerate(columns)
-    }
-
-
 @contextmanager
-def open_table(source: object, derive: Mapping[str, str] | None = None) -> Iterator[Table]:
+def open_table(source: object, derive: Mapping[str, str] | None = None) -> Generator[Table]:
     """Load a table and close it again.
 
     Parameters
@@ -124,8 +132,8 @@ def open_table(source: object, derive: Mapping[str, str] | None = None) -> Itera
     """
     connection = duckdb.connect(":memory:")
     try:
-        for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
-            connection.execute(f"SET {setting} = false")
+        for setting, value in SETTINGS.items():
+            connection.execute(f"SET {setting} = {value}")
         table = _load(connection, source)
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
@@ -138,97 +146,111 @@ def _load(connection: duckdb.DuckDBPyConnection, source: object) -> Table:
     if not isinstance(source, str | Path):
         return _load_frame(connection, source)
     path = Path(source)
-    if path.is_dir():
-        raise RunError(f"{path} is a directory; name one table file in it")
-    if not path.exists():
-        files.read_text(path)
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    kind = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else "".join(suffixes[-1:])
+    files.require_file(path)
+    name = path.name.lower()
+    kind = Path(name.removesuffix(".gz")).suffix
     if kind in DELIMITERS:
         return _load_text(connection, path, DELIMITERS[kind])
-    if kind in PARQUET:
+    if Path(name).suffix in PARQUET:
         return _load_parquet(connection, path)
-    msg = f"{path.name}: cannot tell what this is; expected .csv, .tsv (or .gz of them) or .parquet"
+    msg = f"what kind of table is {path.name!r}? Expected .csv, .tsv (or .gz of them) or .parquet"
     raise TableError([msg], path.name)
 
 
-def _load_frame(connection: duckdb.DuckDBPyConnection, frame: Any) -> Table:
+def _load_frame(connection: duckdb.DuckDBPyConnection, frame: object) -> Table:
     kind = f"{type(frame).__module__.split('.')[0]} {type(frame).__name__}"
-    if isinstance(frame, pd.DataFrame):
-        columns = [str(name) for name in frame.columns]
-    elif hasattr(frame, "__arrow_c_stream__"):
-        columns = list(getattr(frame, "column_names", None) or frame.columns)
-    else:
+    listed = None
+    if isinstance(frame, pd.DataFrame) or hasattr(frame, ARROW):
+        listed = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
+    if listed is None:
         msg = f"got a {kind}; expected a path or a pandas, polars or pyarrow table"
         raise TableError([msg], "table")
+    columns = [str(name) for name in listed]
     _check_header(columns, kind)
     if isinstance(frame, pd.DataFrame):
-        frame = frame.set_axis(list(_sql_names(columns).values()), axis=1)
-    connection.register("source", frame)
-    return _keep(connection, "source", columns, kind)
+        frame = frame.set_axis(list(sql_names(columns).values()), axis=1)
+    try:
+        connection.register("source", frame)
+        return _keep(connection, "source", columns, kind)
+    except duckdb.Error as error:
+        msg = f"cannot be read: {first_line(error)}. Writing it to a Parquet file may help"
+        raise TableError([msg], kind) from None
 
 
 def _load_parquet(connection: duckdb.DuckDBPyConnection, path: Path) -> Table:
+    name = literal(_exactly(path))
     try:
-        reader = f"read_parquet({literal(str(path))})"
-        columns = connection.sql(f"SELECT * FROM {reader} LIMIT 0").columns
+        columns = _parquet_columns(connection, name)
+        _check_header(columns, path.name)
+        reader = f"read_parquet({name}, hive_partitioning = false)"
         return _keep(connection, reader, columns, path.name, path)
     except duckdb.Error as error:
-        raise TableError([f"not a Parquet file: {_first_line(error)}"], path.name) from None
+        raise TableError([f"not a Parquet file: {first_line(error)}"], path.name) from None
+
+
+def _parquet_columns(connection: duckdb.DuckDBPyConnection, name: str) -> list[str]:
+    """The names in the file; a plain query renames those that differ in case alone."""
+    schema = connection.execute(f"SELECT name, num_children FROM parquet_schema({name})").fetchall()
+    columns: list[str] = []
+    inside = 0
+    for column, children in schema[1:]:
+        if inside == 0:
+            columns.append(column)
+        inside += (children or 0) - (inside > 0)
+    return columns
+
+
+def _exactly(path: Path) -> str:
+    """A path in which DuckDB sees no pattern."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
 
 
 def _load_text(connection: duckdb.DuckDBPyConnection, path: Path, delimiter: str) -> Table:
-    header = _header(path, delimiter)
-    columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in _sql_names(header).values())
+    header = text.header(path, delimiter)
+    _check_header(header, path.name)
+    columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in sql_names(header).values())
     reader = (
-        f"read_csv({literal(str(path))}, auto_detect = false, header = true, "
+        f"read_csv({literal(_exactly(path))}, auto_detect = false, header = true, "
         f"columns = {{{columns}}}, delim = {literal(delimiter)}, quote = '\"', escape = '\"', "
-        f"store_rejects = true)"
+        f"store_rejects = true, hive_partitioning = false)"
     )
     try:
-        table = _keep(connection, reader, header, path.name, path, header_lines=1)
+        table = _keep(connection, reader, header, path.name, path, delimiter)
     except duckdb.Error as error:
-        raise TableError([f"cannot be read as CSV: {_first_line(error)}"], path.name) from None
+        raise TableError([_unreadable(error)], path.name) from None
     rejected = connection.execute(
-        "SELECT line, min(error_message), count(*) OVER () FROM reject_errors GROUP BY line "
-        "ORDER BY line LIMIT 3"
-    ).fetchall()
-    if rejected:
-        where = "; ".join(f"line {line}: {message.strip()}" for line, message, _ in rejected)
-        msg = f"{rejected[0][2]} line(s) do not fit the {len(header)} columns of the header: {where}"
+        "SELECT count(DISTINCT line), arg_min(error_message, line) FROM reject_errors"
+    ).fetchone()
+    if rejected and rejected[0]:
+        found = text.misfits(path, delimiter, len(header)) or [str(rejected[1]).strip()]
+        more = ", …" if len(found) > EXAMPLES else ""
+        count = max(rejected[0], len(found))
+        msg = (
+            f"{count} line(s) do not fit the {len(header)} columns of the header: "
+            f"{', '.join(found[:EXAMPLES])}{more}. A value that holds {delimiter!r}, a quote or a "
+            f"line break must be quoted"
+        )
         raise TableError([msg], path.name)
     return table
 
 
-def _header(path: Path, delimiter: str) -> list[str]:
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
-    try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-            header = next(csv.reader(file, delimiter=delimiter), [])
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, csv.Error):
-        raise TableError(["not a text table in UTF-8 (a binary file?)"], path.name) from None
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}") from None
-    if not header:
-        raise TableError(["the file is empty; expected a header line and rows"], path.name)
-    if any("\x00" in name for name in header):
-        raise TableError(["not a text table in UTF-8 (a binary file?)"], path.name)
-    if len(header) == 1 and re.search(r"[;\t|,]", header[0]):
-        msg = f"the header is one column {header[0][:60]!r}; expected columns split by {delimiter!r}"
-        raise TableError([msg], path.name)
-    _check_header(header, path.name)
-    return header
+def _unreadable(error: duckdb.Error) -> str:
+    if "state machine" in str(error):
+        return "line endings are mixed; save the file with one kind, \\n or \\r\\n, throughout"
+    return f"cannot be read as CSV: {first_line(error)}"
 
 
 def _check_header(header: Sequence[str], source: str) -> None:
     faults = []
     blank = [str(place) for place, name in enumerate(header, 1) if not name.strip()]
-    if blank:
+    if not header or len(blank) == len(header):
+        faults.append("there is no header; expected the names of the columns first")
+    elif blank:
         faults.append(f"column {', '.join(blank)} has no name in the header")
-    twice = sorted({name for name in header if list(header).count(name) > 1})
+    twice = sorted({name for name in header if name.strip() and list(header).count(name) > 1})
     if twice:
-        faults.append(f"the header names a column twice: {twice}")
-    if ROW in header:
+        faults.append(f"the header names a column twice: {', '.join(map(repr, twice))}")
+    if any(name.casefold() == ROW for name in header):
         faults.append(f"a column is called {ROW!r}, which the reader needs; rename it")
     if faults:
         raise TableError(faults, source)
@@ -240,76 +262,83 @@ def _keep(
     columns: Sequence[str],
     source: str,
     path: Path | None = None,
-    header_lines: int = 0,
+    delimiter: str | None = None,
 ) -> Table:
-    _check_header(columns, source)
-    renamed = ", ".join(quote(name) for name in _sql_names(columns).values())
+    renamed = ", ".join(quote(name) for name in sql_names(columns).values())
     connection.execute(
         f"CREATE TABLE rows AS SELECT row_number() OVER () AS {ROW}, t.* "
         f"FROM {relation} AS t({renamed})"
     )
     digest = None if path is None else files.sha256(path)
-    return Table(connection, tuple(columns), source, digest, header_lines)
+    delimited = (path, delimiter) if path and delimiter else None
+    return Table(connection, tuple(columns), source, digest, delimited)
 
 
 def _derive(table: Table, derive: Mapping[str, str]) -> Table:
+    """Add columns, each an expression over one row and the columns before it."""
     if not derive:
         return table
-    table.run(
-        "CREATE MACRO num(x) AS CAST(nullif(trim(CAST(x AS VARCHAR)), '') AS DOUBLE)"
-    )
-    faults = [fault for name, text in derive.items() for fault in _check_expression(name, text)]
-    faults += [
-        f"derive {name!r}: the table has that column already; choose another name"
-        for name in derive
-        if name.casefold() in {column.casefold() for column in _sql_names(table.columns).values()}
-    ]
+    table.run(NUM)
+    faults = _name_faults(derive, table)
+    named = sql_names((*table.columns, *derive))
+    made: list[str] = []
+    for name, written in () if faults else derive.items():
+        expression = with_columns(written, named)
+        problems = expression_faults(table.connection, expression, named.values())
+        problems = problems or _evaluation_faults(table, expression, made)
+        faults += [f"derive {name!r}: {problem}" for problem in problems]
+        if not problems:
+            made.append(f"(\n{expression}\n) AS {quote(name)}")
     if faults:
         raise TableError(faults, table.source)
-    made = ", ".join(
-        f"({_with_columns(text, table)}) AS {quote(name)}" for name, text in derive.items()
-    )
-    try:
-        table.run(f"CREATE TABLE derived AS SELECT *, {made} FROM rows")
-    except duckdb.Error as error:
-        hint = "columns of a text table are texts: num(column) is a number, blank being missing"
-        msg = f"derive cannot be computed: {_first_line(error)} ({hint})"
-        raise TableError([msg], table.source) from None
-    if table.one("SELECT count(*) FROM derived") != table.one("SELECT count(*) FROM rows"):
-        msg = "derive: an expression gives several values for one row"
-        raise TableError([msg], table.source)
+    table.run(f"CREATE TABLE derived AS SELECT {', '.join(['*', *made])} FROM rows")
     table.run("DROP TABLE rows")
     table.run("ALTER TABLE derived RENAME TO rows")
-    return Table(
-        table.connection,
-        (*table.columns, *derive),
-        table.source,
-        table.sha256,
-        table.header_lines,
-    )
+    return replace(table, columns=(*table.columns, *derive))
 
 
-def _check_expression(name: str, text: str) -> list[str]:
-    """An expression over one row: no query, no window, no second statement, no comment."""
-    bare = re.sub(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", "", text).lower()
-    bare = re.sub(r"\bdistinct\s+from\b", "", bare)
-    words = set(re.findall(r"[a-z_]+", bare)) & FORBIDDEN
-    words |= {mark for mark in (";", "--", "/*") if mark in bare}
-    if words:
-        return [f"derive {name!r}: {sorted(words)} may not stand in an expression over one row"]
-    return []
+def _name_faults(derive: Mapping[str, str], table: Table) -> list[str]:
+    """A new column's name is new, whatever its case."""
+    taken = {name.casefold() for name in (ROW, *table.columns, *sql_names(table.columns).values())}
+    faults = []
+    for name in derive:
+        if not name.strip():
+            faults.append("derive: a column has no name")
+        elif name.casefold() in taken:
+            faults.append(f"derive {name!r}: there is such a column already; choose another name")
+        taken.add(name.casefold())
+    return faults
 
 
-def _with_columns(text: str, table: Table) -> str:
-    """An expression with each column's exact name replaced by its SQL identifier."""
+def _evaluation_faults(table: Table, expression: str, made: Sequence[str]) -> list[str]:
+    """Why an expression has no single value in some row; the row is found by halving."""
+    columns = ", ".join(["*", *made, f"(\n{expression}\n) AS {VALUE}"])
+    values = f"FROM (SELECT {columns} FROM rows)"
 
-    def swap(match: re.Match[str]) -> str:
-        word = match[0]
-        name = word[1:-1].replace('""', '"') if word.startswith('"') else word
-        return table.column(name) if name in table.columns else word
+    def failure(first: int, last: int) -> duckdb.Error | None:
+        try:
+            table.run(f"SELECT max({VALUE}) {values} WHERE {ROW} BETWEEN {first} AND {last}")
+        except duckdb.Error as error:
+            return error
+        return None
 
-    return re.sub(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[A-Za-z_]\w*(?!\w|\s*\()", swap, text)
+    if (unbound := failure(0, 0)) is not None:
+        return [_in_words(unbound, table)]
+    total = int(table.one("SELECT count(*) FROM rows")[0])
+    if (failed := failure(1, total)) is not None:
+        low, high = 1, total
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if failure(low, middle) else (middle + 1, high)
+        return [f"{table.place(low)}: {first_line(failure(low, low) or failed)}"]
+    rows = table.one(f"SELECT count(*), count(DISTINCT {ROW}) {values}")
+    return [] if rows == (total, total) else ["it makes several rows of one, or none"]
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]
+def _in_words(error: duckdb.Error, table: Table) -> str:
+    message = first_line(error)
+    if absent := re.search(r'Referenced column "(.*?)" not found', message):
+        return f"no column {absent[1]!r}{nearest(absent[1], table.columns)}"
+    if message.startswith("Binder Error"):
+        message += " (a column of text is text: num(column) is its number, blank being missing)"
+    return message

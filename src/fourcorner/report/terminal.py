@@ -10,7 +10,7 @@ from fourcorner import names
 from fourcorner.results import Check, Estimate
 
 if TYPE_CHECKING:
-    from fourcorner.audit import Audit
+    from fourcorner.auditing import Audit
 
 
 def _console() -> Console:

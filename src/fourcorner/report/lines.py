@@ -1,0 +1,148 @@
+"""Estimates of both engines, brought together: one line per estimand and mixture.
+
+Invariant: every estimand and mixture of the spec has exactly one line, and every refused row of
+the audit is in exactly one refusal. Pinned by `tests/test_report.py`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fourcorner import names
+from fourcorner.auditing import Audit
+from fourcorner.bayes import posterior
+from fourcorner.contrasts import Contrast
+from fourcorner.estimands import Estimand, as_estimands
+from fourcorner.report import words
+from fourcorner.results import Estimate
+
+BELOW = "<0"
+REVERSALS = ("reversal+-", "reversal-+")
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is known of one estimand under one mixture.
+
+    Attributes
+    ----------
+    estimand : Estimand
+    weights : str
+    design : Estimate or None
+        On the fit's cohort; without a fit, on the contrast's own complete cases.
+    contrast_wise : Estimate or None
+        On the contrast's own complete cases, where these are not the fit's cohort.
+    posterior, cohort : Estimate or None
+        For units like these, and for this cohort alone.
+    probabilities : mapping of event to float
+        ``<0`` and, where there are two gains, both reversals.
+    strata_agree : bool
+        Whether the fitted model lets no stratum differ in this estimand.
+    """
+
+    estimand: Estimand
+    weights: str
+    design: Estimate | None
+    contrast_wise: Estimate | None
+    posterior: Estimate | None
+    cohort: Estimate | None
+    probabilities: Mapping[str, float] = field(default_factory=dict)
+    strata_agree: bool = False
+
+    @property
+    def drawn(self) -> list[Estimate]:
+        """Rows with a value, design first."""
+        rows = (self.design, self.posterior)
+        return [row for row in rows if row is not None and row.value is not None]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A claim that the run does not support.
+
+    Attributes
+    ----------
+    name, statistic : str
+    why, remedy : str
+    where : tuple of str
+        Engines, cohorts and weights that refused it.
+    """
+
+    name: str
+    statistic: str
+    why: str
+    remedy: str
+    where: tuple[str, ...]
+
+
+def collect(audit: Audit) -> list[Line]:
+    """All lines, estimands in the order declared, mixtures within."""
+    found = {
+        (row.name, row.weights, row.method, row.population, row.cohort): row for row in audit.rows
+    }
+    chances = _chances(audit)
+    lines = []
+    for estimand in as_estimands(audit.spec).values():
+        agree = _strata_agree(audit, estimand)
+        for weights in audit.spec.weights:
+            key = (estimand.name, weights)
+            units = names.POPULATION_UNITS
+            own = found.get((*key, names.DESIGN, units, names.COHORT_CONTRAST))
+            joint = found.get((*key, names.DESIGN, units, names.COHORT_JOINT))
+            line = Line(
+                estimand,
+                weights,
+                design=joint or own,
+                contrast_wise=own if _differ(own, joint) else None,
+                posterior=found.get((*key, names.BAYES, units, names.COHORT_JOINT)),
+                cohort=found.get((*key, names.BAYES, names.POPULATION_COHORT, names.COHORT_JOINT)),
+                probabilities=chances.get(key, {}),
+                strata_agree=agree,
+            )
+            lines.append(line)
+    return lines
+
+
+def refusals(audit: Audit) -> list[Refusal]:
+    """Refused rows, those of one estimand for one reason taken together."""
+    grouped: dict[tuple[str, str], list[Estimate]] = {}
+    for row in audit.rows:
+        if row.refused is not None:
+            grouped.setdefault((row.name, words.refusal(row.refused)), []).append(row)
+    found = []
+    for (name, why), rows in grouped.items():
+        where = [f"{row.method}, {row.cohort} cohort, {row.weights} weights" for row in rows]
+        refused = rows[0].refused or {}
+        found.append(Refusal(name, rows[0].statistic, why, words.remedy(refused), tuple(where)))
+    return found
+
+
+def _differ(own: Estimate | None, joint: Estimate | None) -> bool:
+    if own is None or joint is None:
+        return False
+    counts = [(row.units, row.transitions, row.refused is None) for row in (own, joint)]
+    return counts[0] != counts[1]
+
+
+def _chances(audit: Audit) -> dict[tuple[str, str], dict[str, float]]:
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for row in audit.probability_rows:
+        event = BELOW if row.event.endswith(BELOW) else row.event
+        found.setdefault((row.name, row.weights), {})[event] = row.value
+    return found
+
+
+def _strata_agree(audit: Audit, estimand: Estimand) -> bool:
+    """Whether the fit gives the estimand the same value in each of several strata."""
+    if audit.tree is None or estimand.statistic != names.MEAN:
+        return False
+    values = posterior.stratum_values(audit.tree, estimand.contrast)
+    if values.shape[2] == 1:
+        return False
+    return bool(np.ptp(values, axis=2).max() <= 1e-9 * max(1.0, float(np.abs(values).max())))
+
+
+def is_interaction(contrast: Contrast) -> bool:
+    """Whether a contrast compares gains between channels, so that channel offsets cancel."""
+    return contrast.kind in {"omega", "difference", "contrast"} and contrast.cancels_offsets

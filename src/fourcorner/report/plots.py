@@ -1,0 +1,304 @@
+"""The report's figures, each a matplotlib Figure that no global state holds.
+
+Invariant: every figure says its series by shape as well as by colour, and the same data give the
+same figure. Pinned by `tests/test_report.py`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from numpy.typing import NDArray
+
+from fourcorner import names, scores
+from fourcorner.auditing import Audit
+from fourcorner.report import words
+from fourcorner.report.figures import (
+    EDGE,
+    GAP,
+    GREY,
+    INK,
+    NAVY,
+    ORANGE,
+    ROW,
+    TEAL,
+    WIDTH,
+    Look,
+    interval,
+    labels,
+    legend,
+    place,
+    styled,
+    text,
+    wrapped,
+)
+from fourcorner.report.lines import Line, collect
+
+DESIGN = Look("design estimate", NAVY, "o")
+POSTERIOR = Look("posterior", ORANGE, "D", hollow=True)
+LOOKS = {names.DESIGN: DESIGN, names.BAYES: POSTERIOR}
+EFFECT = Look("effect", NAVY, "o")
+SPREAD = Look("sd between units", TEAL, "s", hollow=True)
+DEVIATION = Look("deviation", TEAL, "o")
+
+STAGES = {
+    "attempted": "attempted: every declared combination",
+    "present": "present: has a row in the table",
+    "finite": "finite: the row has a score",
+    "complete": "complete: all replicates are there",
+    "in_cohort": "in the joint cohort: complete in every cell",
+}
+HEAD, FOOT = 0.36, 0.58  # inches: a legend above, an axis with its label below
+
+
+def funnel(counts: Mapping[str, Any]) -> Figure:
+    """Scores from attempted to in the joint cohort, as bars with their counts.
+
+    Parameters
+    ----------
+    counts : mapping
+        As `fourcorner.scores.funnel` returns it.
+    """
+    beside = labels([("", said) for said in STAGES.values()])
+    total = max(counts["attempted"], 1)
+    with styled():
+        figure = Figure(figsize=(WIDTH, 2 * EDGE + ROW * len(STAGES)))
+        left = 2 * EDGE + beside.width
+        bars, numbers = place(figure, beside, left, EDGE, (0.72, 0.28))
+        for ax in (bars, numbers):
+            ax.set_axis_off()
+        bars.set_xlim(0, total)
+        for y, stage in enumerate(STAGES):
+            bars.barh(y, total, height=0.6, color="#e9ecf1")
+            bars.barh(y, counts[stage], height=0.6, color=NAVY)
+            said = f"{counts[stage]:,}  ({100 * counts[stage] / total:.3g} %)"
+            text(numbers, 0, y, said, va="center")
+    return figure
+
+
+def cell_map(data: xr.Dataset) -> Figure:
+    """Mean score of every cell with its complete units; hatched where nothing was measured.
+
+    Parameters
+    ----------
+    data : xarray.Dataset
+        Scores, as `fourcorner.read_scores` returns them.
+    """
+    cells = scores.cells(data)
+    channels = [str(dim) for dim in cells.dims if dim not in {names.TRANSITION, names.STATE}]
+    ordered = cells.transpose(names.TRANSITION, *channels, names.STATE)
+    flat = ordered.values.reshape(cells.sizes[names.TRANSITION], -1, len(names.STATES))
+    levels = [[str(level) for level in cells[dim].values] for dim in channels]
+    combinations = [" · ".join(combination) for combination in product(*levels)]
+    beside = labels([(" · ".join(channels), words or "all") for words in combinations])
+    height = 1.4 * ROW
+    with styled():
+        figure = Figure(figsize=(WIDTH, 2 * EDGE + ROW + height * len(combinations)))
+        [ax] = place(figure, beside, 2 * EDGE + beside.width, EDGE + ROW, row=height)
+        ax.set_axis_off()
+        ax.set_xlim(-0.5, 1.5)
+        shade = _shade(flat)
+        for column, state in enumerate(names.STATES):
+            text(ax, (column + 0.5) / 2, -0.5, state, ha="center", va="bottom")
+            for y in range(len(combinations)):
+                _cell(ax, column, y, flat[:, y, column], cells[names.UNIT].values, shade)
+    return figure
+
+
+def _shade(flat: NDArray[np.float64]) -> Callable[[float], tuple[float, ...]]:
+    """Colour of a mean: two hues about zero if scores lie on both sides of it, else one scale."""
+    means = [
+        column[np.isfinite(column)].mean()
+        for column in flat.reshape(len(flat), -1).T
+        if np.isfinite(column).any()
+    ]
+    low, high = (min(means), max(means)) if means else (0.0, 1.0)
+    if low < 0 < high:
+        high = max(-low, high)
+        low = -high
+        chosen = mpl.colormaps["PuOr_r"]
+    else:
+        chosen = mpl.colormaps["cividis"]
+    spread = max(high - low, 1e-300)
+    return lambda value: chosen(0.08 + 0.84 * (value - low) / spread)
+
+
+def _cell(
+    ax: Axes,
+    x: int,
+    y: int,
+    values: NDArray[np.float64],
+    units: NDArray[np.str_],
+    shade: Callable[[float], tuple[float, ...]],
+) -> None:
+    complete = np.isfinite(values)
+    box = {"xy": (x - 0.49, y - 0.46), "width": 0.98, "height": 0.92}
+    if not complete.any():
+        ax.add_patch(
+            Rectangle(**box, facecolor="white", edgecolor=GREY, hatch="////", linewidth=0.6)
+        )
+        plate = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+        text(ax, (x + 0.5) / 2, y, "never measured", ha="center", va="center", bbox=plate)
+        return
+    mean = float(values[complete].mean())
+    colour = shade(mean)
+    ax.add_patch(Rectangle(**box, facecolor=colour, edgecolor="none"))
+    bright = 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2]
+    said = f"{words.number(mean)}   (n = {len(set(units[complete].tolist())):,})"
+    text(
+        ax,
+        (x + 0.5) / 2,
+        y,
+        said,
+        ha="center",
+        va="center",
+        color=INK if bright > 0.55 else "white",
+    )
+
+
+def forest(audit: Audit) -> Figure:
+    """Estimates and intervals of both engines, one row per estimand and mixture.
+
+    Parameters
+    ----------
+    audit : Audit
+
+    Returns
+    -------
+    Figure
+        Shares below zero, which are no scores, have an axis of their own.
+    """
+    drawn = [line for line in collect(audit) if line.drawn]
+    shares = [line for line in drawn if line.estimand.statistic == names.NEGATIVE_SHARE]
+    scored = [line for line in drawn if line.estimand.statistic != names.NEGATIVE_SHARE]
+    panels = [panel for panel in (scored, shares) if panel]
+    with styled():
+        return _forest(panels, audit.spec.data.score)
+
+
+def _forest(panels: Sequence[Sequence[Line]], score: str) -> Figure:
+    row = 1.25 * ROW
+    several = len({line.weights for panel in panels for line in panel}) > 1
+    beside = [
+        labels([(_asked(line), line.weights if several else "") for line in panel])
+        for panel in panels
+    ]
+    body = sum(row * len(panel) + FOOT + GAP for panel in panels)
+    figure = Figure(figsize=(WIDTH, HEAD + max(body, ROW)))
+    left = 2 * EDGE + max((found.width for found in beside), default=0.0)
+    top = HEAD
+    for panel, found in zip(panels, beside, strict=True):
+        [ax] = place(figure, found, left, top, row=row)
+        for y, line in enumerate(panel):
+            _engines(ax, y, line)
+        _scale(ax, panel[0].estimand.statistic == names.NEGATIVE_SHARE, score)
+        top += row * len(panel) + FOOT + GAP
+    methods = {row.method for panel in panels for line in panel for row in line.drawn}
+    looks = [look for method, look in LOOKS.items() if method in methods]
+    if looks:
+        legend(figure, looks, left)
+    else:
+        figure.text(0.5, 0.5, "no estimate to draw", ha="center", va="center", color=GREY)
+    return figure
+
+
+def _asked(line: Line) -> str:
+    statistic = line.estimand.statistic
+    words = {names.MEAN: "", names.NEGATIVE_SHARE: " (share below zero)"}
+    return line.estimand.name + words.get(statistic, f" ({statistic})")
+
+
+def _engines(ax: Axes, y: int, line: Line) -> None:
+    """Both engines of one line, one above the other."""
+    both = len(line.drawn) > 1
+    for row, shift in zip(line.drawn, (-0.19, 0.19) if both else (0.0,), strict=True):
+        assert row.value is not None, row.name
+        interval(ax, y + shift, row.value, row.interval, LOOKS[row.method])
+
+
+def _scale(ax: Axes, share: bool, score: str) -> None:
+    if share:
+        ax.set_xlim(0, 1)
+        ax.axvline(0.5, color=INK, linewidth=0.9, linestyle=(0, (3, 3)))
+        ax.set_xlabel("share of transitions below zero (dashed: half of them)")
+        return
+    ax.axvline(0, color=INK, linewidth=0.9)
+    ax.set_xlabel(wrapped(f"{score}, native units", 70, 1), parse_math=False)
+
+
+def effects(tree: xr.DataTree, score: str) -> Figure:
+    """Posterior effects by interaction order, with their sd between units beside them.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        As `fourcorner.fit` returns it.
+    score : str
+        Name of the score, for the axes.
+
+    Returns
+    -------
+    Figure
+        The intercept, a level and not an effect, is left out.
+    """
+    posterior, constants = tree[names.POSTERIOR], tree[names.CONSTANT_DATA]
+    orders = dict(
+        zip(
+            constants[names.COMPONENT].values.tolist(),
+            constants[names.VAR_ORDER].values.tolist(),
+            strict=True,
+        )
+    )
+    shown = sorted(
+        (name for name, order in orders.items() if order > 0), key=lambda name: orders[name]
+    )
+    modelled = set(posterior[names.EFFECT].values.tolist())
+    with styled():
+        beside = labels([(words.order(orders[name]), name) for name in shown])
+        figure = Figure(figsize=(WIDTH, EDGE + ROW * len(shown) + FOOT))
+        left, right = place(figure, beside, 2 * EDGE + beside.width, EDGE, (0.62, 0.38))
+        for y, name in enumerate(shown):
+            if name in modelled:
+                found = posterior[names.VAR_EFFECT].sel({names.EFFECT: name})
+                interval(left, y, *_summary(found), EFFECT)
+            else:
+                text(left, 0.5, y, "set to zero by the spec", ha="center", va="center", color=GREY)
+            spread = posterior[names.VAR_UNIT_SD].sel({names.COMPONENT: name})
+            interval(right, y, *_summary(spread), SPREAD)
+        left.axvline(0, color=INK, linewidth=0.9)
+        right.set_xlim(left=0)
+        left.set_xlabel(wrapped(f"effect, {score}", 44, 2), parse_math=False)
+        right.set_xlabel(wrapped(f"sd between units, {score}", 30, 2), parse_math=False)
+    return figure
+
+
+def deviations(tree: xr.DataTree, score: str) -> Figure:
+    """Posterior of each stratum's deviation from the effects, one row per effect and stratum."""
+    found = tree[names.POSTERIOR][names.VAR_DEVIATION]
+    pairs = [
+        (effect, stratum)
+        for effect in found[names.STRATUM_EFFECT].values.tolist()
+        for stratum in found[names.STRATUM].values.tolist()
+    ]
+    with styled():
+        beside = labels(pairs)
+        figure = Figure(figsize=(WIDTH, EDGE + ROW * len(pairs) + FOOT))
+        [ax] = place(figure, beside, 2 * EDGE + beside.width, EDGE)
+        for y, (effect, stratum) in enumerate(pairs):
+            draws = found.sel({names.STRATUM_EFFECT: effect, names.STRATUM: stratum})
+            interval(ax, y, *_summary(draws), DEVIATION)
+        ax.axvline(0, color=INK, linewidth=0.9)
+        ax.set_xlabel(wrapped(f"deviation of a stratum's effect, {score}", 60, 1), parse_math=False)
+    return figure
+
+
+def _summary(draws: xr.DataArray) -> tuple[float, tuple[float, float]]:
+    """Mean and equal-tailed 95 % interval."""
+    low, high = np.quantile(draws.values, [0.025, 0.975])
+    return float(draws.values.mean()), (float(low), float(high))

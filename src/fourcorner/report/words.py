@@ -1,0 +1,204 @@
+"""Numbers and results in plain words, the same everywhere on the page.
+
+Invariant: a number keeps three digits and its sign, also an end of an interval that rounds to zero.
+Pinned by `tests/test_report.py`.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fourcorner import contrasts, names
+from fourcorner.results import Estimate
+from fourcorner.spec import EstimandSpec
+
+DIGITS = 3
+MINUS = "\N{MINUS SIGN}"
+SMALLEST, LARGEST = 1e-4, 1e6  # outside: powers of ten
+
+
+def decimals(values: Sequence[float]) -> int | None:
+    """Decimals that give the largest of some numbers three digits and show each that is not zero.
+
+    Returns
+    -------
+    int or None
+        None where powers of ten read better.
+
+    Examples
+    --------
+    >>> decimals([-1.306, -0.813]), decimals([250.0]), decimals([1e-9]), decimals([1.0, -0.004])
+    (2, 0, None, 3)
+    """
+    sizes = [abs(value) for value in values if value != 0]
+    if not sizes:
+        return 0
+    if max(sizes) < SMALLEST or max(sizes) >= LARGEST:
+        return None
+    places = max(0, DIGITS - 1 - math.floor(math.log10(max(sizes))))
+    needed = math.ceil(-math.log10(2 * min(sizes)))
+    return min(max(places, needed), places + DIGITS)
+
+
+def number(value: float, places: int | None = None, *, sign: bool = True) -> str:
+    """One number: three digits unless the decimals are given.
+
+    Examples
+    --------
+    >>> number(0.55), number(-12345.6), number(0.0), number(0.25, sign=False)
+    ('+0.550', '−12,346', '0', '0.250')
+    """
+    value += 0.0  # a negative zero has no sign
+    places = decimals([value]) if places is None else places
+    plus = "+" if sign and value != 0 else ""
+    kind = f"{plus}.2e" if places is None else f"{plus},.{places}f"
+    return format(value, kind).replace("-", MINUS)
+
+
+def interval(ends: tuple[float, float], places: int | None = None, *, sign: bool = True) -> str:
+    """Both ends in square brackets, with the same decimals."""
+    places = decimals(ends) if places is None else places
+    low, high = (number(end, places, sign=sign) for end in ends)
+    return f"[{low}, {high}]"
+
+
+def estimate(row: Estimate) -> str:
+    """Value and interval of a row that is not refused; a share has no sign."""
+    value = row.value
+    assert value is not None, row.name
+    sign = row.statistic != names.NEGATIVE_SHARE
+    places = decimals([value, *(row.interval or ())])
+    text = number(value, places, sign=sign)
+    return text if row.interval is None else f"{text} {interval(row.interval, places, sign=sign)}"
+
+
+def probability(value: float) -> str:
+    """Three decimals; finite draws never show 0 or 1.
+
+    Examples
+    --------
+    >>> probability(0.9999), probability(0.5), probability(0.0001)
+    ('>0.999', '0.500', '<0.001')
+    """
+    if value < 0.001:
+        return "<0.001"
+    return ">0.999" if value > 0.999 else f"{value:.3f}"
+
+
+def count(amount: int, noun: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> count(1, "unit"), count(1200, "unit")
+    ('1 unit', '1,200 units')
+    """
+    return f"{amount:,} {noun}" if amount == 1 else f"{amount:,} {noun}s"
+
+
+def listed(items: Sequence[str], last: str = "and") -> str:
+    """Items with commas and a last *and*."""
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {last} {items[-1]}"
+
+
+def cell(record: Mapping[str, str]) -> str:
+    """A cell as words: the state, then every channel.
+
+    Examples
+    --------
+    >>> cell({"state": "after", "view": "quote"})
+    'after, view = quote'
+    """
+    parts = [
+        level if factor == names.STATE else f"{factor} = {level}"
+        for factor, level in record.items()
+    ]
+    return ", ".join(parts)
+
+
+def meaning(declared: EstimandSpec) -> str:
+    """What an estimand subtracts from what, as its spec declares it."""
+    if declared.difference is not None:
+        first, second = declared.difference
+        return f"{second} minus {first}"
+    pairs = list(declared.levels.items())
+    said = {
+        "gain": _gain,
+        "omega": _omega,
+        "diagonal": _diagonal,
+        "endpoint_shift": lambda levels: _shift(levels, declared.state or ""),
+    }[declared.kind](pairs)
+    fixed = [f"{factor} = {listed(levels)}" for factor, levels in declared.at.items()]
+    fixed += [f"averaged over {factor}" for factor in declared.average_over]
+    return "; ".join([said, *fixed])
+
+
+Pairs = Sequence[tuple[str, tuple[str, ...]]]
+
+
+def _side(pairs: Pairs, side: int) -> str:
+    return listed([f"{factor} = {levels[side]}" for factor, levels in pairs])
+
+
+def _gain(pairs: Pairs) -> str:
+    where = f" at {_side(pairs, 0)}" if pairs else ""
+    return f"after minus before{where}"
+
+
+def _omega(pairs: Pairs) -> str:
+    inner = f"gain at {_side(pairs[:1], 1)} minus gain at {_side(pairs[:1], 0)}"
+    for pair in pairs[1:]:
+        inner = f"({inner}) at {_side([pair], 1)} minus the same at {_side([pair], 0)}"
+    return inner
+
+
+def _diagonal(pairs: Pairs) -> str:
+    return f"after at {_side(pairs, 1)} minus before at {_side(pairs, 0)}"
+
+
+def _shift(pairs: Pairs, state: str) -> str:
+    return f"{state} at {_side(pairs, 1)} minus {state} at {_side(pairs, 0)}"
+
+
+def order(interaction: int) -> str:
+    """Name of an interaction order."""
+    return {0: "level", 1: "main effects"}.get(interaction, f"{interaction}-way interactions")
+
+
+def refusal(refused: Mapping[str, Any]) -> str:
+    """Why a row is refused, in words; for missing cells, with the witness.
+
+    Parameters
+    ----------
+    refused : mapping
+        A row's ``refused``.
+
+    Returns
+    -------
+    str
+    """
+    if refused["reason"] != contrasts.NOT_IDENTIFIED:
+        return str(refused.get("message") or refused["reason"])
+    missing = [cell(record) for record in refused["missing"]]
+    never = (
+        "was never measured completely" if len(missing) == 1 else "were never measured completely"
+    )
+    witness = refused["witness"]
+    shift = witness["shift"][0]
+    return (
+        f"{listed([f'({words})' for words in missing])} {never}, so the data do not determine it. "
+        f"To see why: if the score at ({cell(shift['cell'])}) were {number(shift['by'])} higher, "
+        f"nothing that was measured would change, yet this estimand would move by "
+        f"{number(witness['moves_contrast'])}."
+    )
+
+
+def remedy(refused: Mapping[str, Any]) -> str:
+    """What to measure, or nothing where no set of cells is known to help."""
+    sets = [
+        listed([f"({cell(record)})" for record in records])
+        for records in refused.get("would_identify", ())
+    ]
+    return f"Measuring {listed(sets, 'or')} would settle it." if sets else ""

@@ -1,0 +1,102 @@
+"""Fits that several test files share: each is compiled and sampled once in a session."""
+
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+import fourcorner as fc
+from fourcorner.auditing import Audit
+
+REPO = Path(__file__).parents[1]
+CUBE = REPO / "models" / "retrieval_cube.toml"
+
+FACE = """
+kind = "scores"
+title = "A simulated face"
+[data]
+score = "margin"
+unit = "task"
+change = {{ column = "state", before = "before", after = "after" }}
+channel = {{ view = ["direct", "generated"] }}
+{stratum}
+[estimands]
+direct = {{ gain = {{ view = "direct" }} }}
+generated = {{ gain = {{ view = "generated" }} }}
+omega = {{ omega = {{ view = ["direct", "generated"] }} }}
+middle = {{ omega = {{ view = ["direct", "generated"] }}, statistic = "median" }}
+[weights]
+empirical = "empirical"
+{weights}
+[sampler]
+seed = 7
+"""
+STRATA = {"small": 30, "large": 70}
+# native means of (before, after) × (direct, generated), by stratum
+TRUTH = {
+    "small": np.array([[0.0, 0.4], [1.0, 0.2]]),
+    "large": np.array([[0.2, 0.5], [0.9, 0.1]]),
+}
+SPREAD = np.array(
+    [[1.0, 0.6, 0.5, 0.3], [0.6, 1.2, 0.4, 0.5], [0.5, 0.4, 1.1, 0.6], [0.3, 0.5, 0.6, 1.3]]
+)
+
+
+class Fitted(NamedTuple):
+    """A spec, its scores and the audit of them."""
+
+    spec: fc.Spec
+    data: xr.Dataset
+    audit: Audit
+
+    @property
+    def tree(self) -> xr.DataTree:
+        assert self.audit.tree is not None
+        return self.audit.tree
+
+
+@cache
+def cube() -> Fitted:
+    """The bundled cube, as `fourcorner demo` runs it."""
+    spec = fc.read_spec(CUBE)
+    data = fc.read_scores(spec)
+    return Fitted(spec, data, fc.audit(data, spec))
+
+
+def face_table(seed: int = 3, strata: dict[str, int] = STRATA) -> pd.DataFrame:
+    """Normal scores of a 2 × 2 face with known stratum means and one covariance of units."""
+    generator = np.random.default_rng(seed)
+    rows = []
+    for stratum, size in strata.items():
+        drawn = generator.multivariate_normal(TRUTH[stratum].ravel(), SPREAD, size)
+        for i, values in enumerate(drawn.reshape(size, 2, 2)):
+            for s, state in enumerate(("before", "after")):
+                for v, view in enumerate(("direct", "generated")):
+                    rows.append((f"{stratum}{i:03d}", stratum, state, view, values[s, v]))
+    return pd.DataFrame(rows, columns=["task", "target", "state", "view", "margin"])
+
+
+def face_spec(strata: bool = True) -> fc.Spec:
+    """The spec of a simulated face, with or without strata."""
+    stratum = 'stratum = "target"' if strata else ""
+    weights = 'equal = "equal"' if strata else ""
+    return fc.parse_spec(FACE.format(stratum=stratum, weights=weights))
+
+
+@cache
+def face() -> Fitted:
+    """A simulated normal face with two strata."""
+    spec = face_spec()
+    data = fc.read_scores(spec, face_table())
+    return Fitted(spec, data, fc.audit(data, spec))
+
+
+@cache
+def unstratified() -> Fitted:
+    """The same scores without strata."""
+    spec = face_spec(strata=False)
+    data = fc.read_scores(spec, face_table())
+    return Fitted(spec, data, fc.audit(data, spec))
