@@ -53,9 +53,7 @@ def test_tree_has_every_group_with_the_named_dims():
 def test_a_saved_tree_loads_without_loss(saved):
     tree = fits.cube().tree
     for name in GROUPS:
-        xr.testing.assert_identical(
-            group(saved, name).drop_attrs(), group(tree, name).drop_attrs()
-        )
+        xr.testing.assert_identical(group(saved, name).drop_attrs(), group(tree, name).drop_attrs())
     assert dict(saved.attrs) == dict(tree.attrs)
 
 
@@ -158,7 +156,9 @@ def test_strata_are_optional():
 def test_what_cannot_be_fitted_is_said():
     spec, table = fits.face_spec(), fits.face_table()
     several = table.assign(task=table["task"].str[:6], step=table["task"])
-    with_step = fc.parse_spec(spec.text.replace('unit = "task"', 'unit = "task"\ntransition = "step"'))
+    with_step = fc.parse_spec(
+        spec.text.replace('unit = "task"', 'unit = "task"\ntransition = "step"')
+    )
     with pytest.raises(fc.NotAvailable, match="several transitions"):
         fc.fit(fc.read_scores(with_step, several), with_step)
     corner = table[~((table["state"] == "after") & (table["view"] == "generated"))]

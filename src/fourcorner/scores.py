@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from fourcorner import names
 from fourcorner.errors import TableError
-from fourcorner.io.tables import ROW, Table, literal, open_table
+from fourcorner.io.sql import INFINITE, NUMBER, literal
+from fourcorner.io.tables import ROW, Table, open_table
 from fourcorner.sections import nearest
 from fourcorner.spec import DataSpec, Spec
 
-NUMBER = r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?"
-INFINITE = r"[+-]?inf(inity)?"
 EXAMPLES = 3
+MANY = 30
+BLANK = r"\s*"
 
 
 def read_scores(spec: Spec, table: object = None) -> xr.Dataset:
@@ -81,12 +82,13 @@ def read_scores(spec: Spec, table: object = None) -> xr.Dataset:
             raise TableError(["the table has a header and no rows"], opened.source)
         _select(opened, data)
         kept = int(opened.one("SELECT count(*) FROM typed")[0])
+        faults = list(_where_faults(opened, data))
         if kept == 0:
-            raise TableError([f"[data] where keeps none of {rows_read} rows"], opened.source)
-        faults = [*_value_faults(opened, data), *_level_faults(opened, data)]
+            faults.append(f"[data] where keeps none of {rows_read} rows")
+            raise TableError(faults, opened.source)
+        faults += [*_value_faults(opened, data), *_level_faults(opened, data)]
         faults += _constancy_faults(opened, data)
-        if not faults:
-            dataset, faults = _assemble(opened, data)
+        dataset = _assemble(opened, data, faults)
         if faults:
             raise TableError(faults, opened.source)
         attrs = {"source": opened.source, "sha256": opened.sha256 or "", "title": spec.title}
@@ -135,7 +137,11 @@ def strata(scores: xr.Dataset) -> list[str]:
 def joint(reduced: xr.DataArray) -> NDArray[np.bool_]:
     """Which transitions are complete in every cell: shape (transitions,)."""
     dims = [dim for dim in reduced.dims if dim != names.TRANSITION]
-    return np.asarray(np.isfinite(reduced).all(dims))
+    return np.asarray(_finite(reduced).all(dims))
+
+
+def _finite(array: xr.DataArray) -> xr.DataArray:
+    return array.copy(data=np.isfinite(array.values))
 
 
 def funnel(scores: xr.Dataset) -> dict[str, Any]:
@@ -154,8 +160,8 @@ def funnel(scores: xr.Dataset) -> dict[str, Any]:
         same counts; ``rows_read`` and ``rows_excluded`` count table rows before and by ``where``.
     """
     reduced = cells(scores)
-    finite = np.isfinite(scores[names.SCORE])
-    complete = np.isfinite(reduced).broadcast_like(scores[names.SCORE])
+    finite = _finite(scores[names.SCORE])
+    complete = _finite(reduced).broadcast_like(finite)
     cohort = xr.DataArray(joint(reduced), dims=names.TRANSITION).broadcast_like(finite)
     stages = {
         "attempted": xr.ones_like(finite),
@@ -172,7 +178,7 @@ def funnel(scores: xr.Dataset) -> dict[str, Any]:
         "rows_excluded": int(scores.attrs["rows_excluded"]),
         "units": len(set(units.tolist())),
         "units_in_cohort": len(set(units[in_joint].tolist())),
-        "transitions": int(scores.sizes[names.TRANSITION]),
+        "transitions": scores.sizes[names.TRANSITION],
         "transitions_in_cohort": int(in_joint.sum()),
         **{stage: int(flags.sum()) for stage, flags in stages.items()},
         "by_channel": list(_counts_by_channel(stages, channel)),
@@ -191,7 +197,10 @@ def _counts_by_channel(
     first = counted["attempted"]
     for place in np.ndindex(first.shape):
         cell = {dim: str(first[dim].values[i]) for dim, i in zip(keep, place, strict=True)}
-        yield {"cell": cell, **{stage: int(array.values[place]) for stage, array in counted.items()}}
+        yield {
+            "cell": cell,
+            **{stage: int(array.values[place]) for stage, array in counted.items()},
+        }
 
 
 def _counts_by_stratum(
@@ -230,15 +239,25 @@ def _require_columns(table: Table, data: DataSpec) -> None:
         if column is not None and column not in table.columns
     ]
     if faults:
-        faults.append(f"the columns are {', '.join(table.columns)}")
+        more = f" and {len(table.columns) - MANY} more" if len(table.columns) > MANY else ""
+        faults.append(f"the columns are {', '.join(table.columns[:MANY])}{more}")
         raise TableError(faults, table.source)
 
 
+def _text_sql(table: Table, column: str) -> str:
+    """A column as text; a floating NaN is nothing there, and a single is its exact double."""
+    name = table.column(column)
+    if table.type_of(column) in {"FLOAT", "DOUBLE"}:
+        return f"nullif(CAST(CAST({name} AS DOUBLE) AS VARCHAR), 'nan')"
+    return f"CAST({name} AS VARCHAR)"
+
+
 def _canonical_sql(table: Table, column: str) -> str:
-    text = f"CAST({table.column(column)} AS VARCHAR)"
+    """The text of `sections.canonical`, in SQL."""
+    text = _text_sql(table, column)
     return (
         f"CASE WHEN lower({text}) IN ('true', 'false') THEN lower({text}) "
-        rf"WHEN regexp_full_match({text}, '-?\d+\.0+') "
+        rf"WHEN regexp_full_match({text}, '-?[0-9]+\.0+') "
         rf"THEN regexp_replace({text}, '\.0+$', '') ELSE {text} END"
     )
 
@@ -255,16 +274,15 @@ def _factor_columns(data: DataSpec) -> dict[str, tuple[str, ...]]:
 
 def _select(table: Table, data: DataSpec) -> None:
     """Make the view ``typed``: ids and score as texts, a code for each factor, rows of `where`."""
-    parts = [ROW, f"CAST({table.column(data.unit)} AS VARCHAR) AS u"]
-    transition = table.column(data.transition) if data.transition else "''"
-    parts.append(f"CAST({transition} AS VARCHAR) AS t")
+    transition = _text_sql(table, data.transition) if data.transition else "''"
+    parts = [ROW, f"{_text_sql(table, data.unit)} AS u", f"{transition} AS t"]
     if data.stratum:
         parts.append(f"{_canonical_sql(table, data.stratum)} AS s")
     parts += [f"{_canonical_sql(table, name)} AS a{i}" for i, name in enumerate(data.attributes)]
-    parts.append(f"trim(CAST({table.column(data.score)} AS VARCHAR)) AS y")
+    parts.append(f"trim({_text_sql(table, data.score)}) AS y")
     for i, (column, levels) in enumerate(_factor_columns(data).items()):
         parts.append(f"{_code_sql(table, column, levels)} AS f{i}")
-        parts.append(f"CAST({table.column(column)} AS VARCHAR) AS l{i}")
+        parts.append(f"{_text_sql(table, column)} AS l{i}")
     conditions = [
         f"{_canonical_sql(table, column)} IN ({', '.join(literal(level) for level in levels)})"
         for column, levels in data.where.items()
@@ -273,15 +291,36 @@ def _select(table: Table, data: DataSpec) -> None:
     table.run(f"CREATE VIEW typed AS SELECT {', '.join(parts)} FROM rows{where}")
 
 
+def _where_faults(table: Table, data: DataSpec) -> Iterator[str]:
+    """A level to keep that no row has is a slip, not an empty choice."""
+    for column, levels in data.where.items():
+        level = _canonical_sql(table, column)
+        wanted = ", ".join(literal(item) for item in levels)
+        kept = table.frame(
+            f"SELECT DISTINCT {level} AS level FROM rows WHERE {level} IN ({wanted})"
+        )
+        absent = [item for item in levels if item not in set(kept["level"])]
+        if absent:
+            rows = f"SELECT DISTINCT {level} AS level FROM rows WHERE level IS NOT NULL"
+            found = table.frame(f"{rows} ORDER BY level LIMIT {MANY}")["level"].tolist()
+            yield (
+                f"where: {column} has no level {absent[0]!r}{nearest(absent[0], found)}; it has "
+                f"{', '.join(repr(item) for item in found)}{', …' if len(found) == MANY else ''}"
+            )
+
+
+def _blank(short: str) -> str:
+    return f"({short} IS NULL OR regexp_full_match({short}, '{BLANK}'))"
+
+
 def _value_faults(table: Table, data: DataSpec) -> Iterator[str]:
-    missing = "(y IS NULL OR y = '' OR lower(y) = 'nan')"
+    missing = f"({_blank('y')} OR lower(y) = 'nan')"
     number = f"regexp_full_match(y, '{NUMBER}')"
     infinite = (
-        f"(regexp_full_match(lower(y), '{INFINITE}') "
-        f"OR ({number} AND isinf(TRY_CAST(y AS DOUBLE))))"
+        f"(regexp_full_match(y, '{INFINITE}') OR ({number} AND isinf(TRY_CAST(y AS DOUBLE))))"
     )
     checks = [
-        ("u IS NULL OR trim(u) = ''", "u", f"{data.unit}: an empty unit id"),
+        (_blank("u"), "u", f"{data.unit}: an empty unit id"),
         (infinite, "y", f"{data.score}: an infinite score"),
         (
             f"NOT {missing} AND NOT {infinite} AND NOT {number}",
@@ -290,14 +329,18 @@ def _value_faults(table: Table, data: DataSpec) -> Iterator[str]:
         ),
     ]
     if data.transition:
-        checks.append(("t IS NULL OR trim(t) = ''", "t", f"{data.transition}: an empty id"))
+        checks.append((_blank("t"), "t", f"{data.transition}: an empty id"))
     if data.stratum:
-        checks.append(("s IS NULL OR trim(s) = ''", "s", f"{data.stratum}: an empty stratum"))
+        checks.append((_blank("s"), "s", f"{data.stratum}: an empty stratum"))
     counted = ", ".join(f"count(*) FILTER ({condition})" for condition, _, _ in checks)
     counts = table.one(f"SELECT {counted} FROM typed")
     for (condition, column, message), count in zip(checks, counts, strict=True):
         if count:
             yield f"{message}: {_at_rows(table, condition, column, count)}"
+
+
+def _shown(value: str | float | None) -> str:
+    return "nothing" if pd.isna(value) or value == "" else repr(value)
 
 
 def _at_rows(table: Table, condition: str, column: str, count: int) -> str:
@@ -306,15 +349,11 @@ def _at_rows(table: Table, condition: str, column: str, count: int) -> str:
         f"LIMIT {EXAMPLES}"
     )
     values = [
-        f"{_place(table, row)} has {'nothing' if pd.isna(value) else repr(value)}"
+        f"{table.place(row)} has {_shown(value)}"
         for row, value in zip(rows[ROW], rows["value"], strict=True)
     ]
     more = ", …" if count > len(values) else ""
     return f"{count} row(s); {', '.join(values)}{more}"
-
-
-def _place(table: Table, row: int) -> str:
-    return f"line {row + 1}" if table.header_lines else f"row {row}"
 
 
 def _level_faults(table: Table, data: DataSpec) -> Iterator[str]:
@@ -325,9 +364,12 @@ def _level_faults(table: Table, data: DataSpec) -> Iterator[str]:
         )
         unknown = found[found["code"].isna()]
         shown = [
-            f"{'nothing' if pd.isna(level) else repr(level)} ({n} row(s), first {_place(table, row)})"
+            f"{_shown(level)} ({n} row(s), first {table.place(row)})"
             for level, n, row in zip(
-                unknown["level"].head(5), unknown["n"].head(5), unknown["first"].head(5), strict=True
+                unknown["level"].head(5),
+                unknown["n"].head(5),
+                unknown["first"].head(5),
+                strict=True,
             )
         ]
         if shown:
@@ -339,30 +381,45 @@ def _level_faults(table: Table, data: DataSpec) -> Iterator[str]:
         seen = set(found["code"].dropna().astype(int))
         absent = [level for code, level in enumerate(levels) if code not in seen]
         if absent:
-            near = nearest(absent[0], [str(level) for level in unknown["level"] if level])
+            near = nearest(absent[0], unknown["level"].dropna().tolist())
             yield f"{column}: declared level(s) nowhere in the data: {absent}{near}"
 
 
 def _constancy_faults(table: Table, data: DataSpec) -> Iterator[str]:
     """A stratum belongs to a unit, an attribute to a transition, a replicate to no unit."""
-    held = [("s", data.stratum, "u")] if data.stratum else []
-    held += [(f"a{i}", name, "u, t") for i, name in enumerate(data.attributes)]
-    for short, column, keys in held:
-        owner = "unit" if keys == "u" else "transition"
-        varying = table.frame(
-            f"SELECT {keys}, list(DISTINCT {short} ORDER BY {short}) AS found FROM typed "
-            f"GROUP BY {keys} HAVING count(DISTINCT {short}) + "
-            f"CAST(count(*) > count({short}) AND count({short}) > 0 AS INTEGER) > 1 ORDER BY {keys}"
+    if data.stratum:
+        yield from _changing(table, "s", data.stratum, "unit")
+    owner = "transition" if data.transition else "unit"
+    for i, name in enumerate(data.attributes):
+        yield from _changing(table, f"a{i}", name, owner)
+    yield from _replicate_faults(table, data)
+
+
+def _changing(table: Table, short: str, column: str, owner: str) -> Iterator[str]:
+    """A column with two values in one owner, blank being a value of an attribute."""
+    keys = "u, t" if owner == "transition" else "u"
+    value = f"coalesce({short}, '')"
+    counted = f"NOT {_blank('u')}" + (f" AND NOT {_blank(short)}" if short == "s" else "")
+    varying = table.frame(
+        f"SELECT {keys}, list(DISTINCT {value} ORDER BY {value}) AS found FROM typed "
+        f"WHERE {counted} GROUP BY {keys} HAVING count(DISTINCT {value}) > 1 ORDER BY {keys}"
+    )
+    if len(varying):
+        first = varying.iloc[0]
+        inside = f", transition {first['t']!r}," if owner == "transition" else ""
+        values = " and ".join(_shown(item) for item in list(first["found"])[:EXAMPLES])
+        yield (
+            f"{column} changes within {len(varying)} {owner}(s), e.g. unit {first['u']!r}{inside} "
+            f"has {values}; is one id used for different {owner}s?"
         )
-        if len(varying):
-            first = varying.iloc[0]
-            yield (
-                f"{column} changes within {len(varying)} {owner}(s), e.g. {owner} {first['u']!r} "
-                f"has {list(first['found'])}; is one id used for different {owner}s?"
-            )
+
+
+def _replicate_faults(table: Table, data: DataSpec) -> Iterator[str]:
     place = 1 + len(data.channel)
     for i, (name, levels) in enumerate(data.replicate.items(), place):
-        most = table.one(f"SELECT max(n) FROM (SELECT count(DISTINCT f{i}) AS n FROM typed GROUP BY u)")
+        most = table.one(
+            f"SELECT max(n) FROM (SELECT count(DISTINCT f{i}) AS n FROM typed GROUP BY u)"
+        )
         if len(levels) > 1 and most[0] == 1:
             yield (
                 f"{name} never varies within a unit, so it is no replicate to average over: "
@@ -370,8 +427,8 @@ def _constancy_faults(table: Table, data: DataSpec) -> Iterator[str]:
             )
 
 
-def _assemble(table: Table, data: DataSpec) -> tuple[xr.Dataset, list[str]]:
-    """Scatter the rows into the dense array; faults are duplicate cells or too few units."""
+def _assemble(table: Table, data: DataSpec, faults: list[str]) -> xr.Dataset:
+    """Scatter the rows into the dense array; adds duplicate cells and too few units to `faults`."""
     keys = _transitions(table, data)
     sizes = {column: len(levels) for column, levels in _factor_columns(data).items()}
     per_transition = math.prod(sizes.values())
@@ -379,15 +436,14 @@ def _assemble(table: Table, data: DataSpec) -> tuple[xr.Dataset, list[str]]:
     place = " + ".join(f"f{i} * {stride}" for i, stride in enumerate(strides))
     rows = table.arrays(
         f"SELECT k.code * {per_transition} + {place} AS place, TRY_CAST(y AS DOUBLE) AS score "
-        "FROM typed JOIN keys AS k USING (u, t)"
+        f"FROM typed JOIN keys AS k USING (u, t) WHERE {place} IS NOT NULL"
     )
     places = rows["place"].astype(np.int64)
     size = len(keys) * per_transition
     counts = np.bincount(places, minlength=size)
-    faults = []
     if (counts > 1).any():
         faults.append(_duplicates(table, data, place, per_transition, counts))
-    if keys["u"].nunique() < 2:
+    if len(set(keys["u"])) == 1:
         faults.append(
             f"{data.unit}: only one unit ({keys['u'].iloc[0]!r}); the unit is what is resampled, "
             f"so at least two are needed"
@@ -395,7 +451,7 @@ def _assemble(table: Table, data: DataSpec) -> tuple[xr.Dataset, list[str]]:
     score = np.full(size, np.nan)
     score[places] = rows["score"]
     shape = (len(keys), *sizes.values())
-    return _dataset(data, keys, score.reshape(shape), (counts > 0).reshape(shape)), faults
+    return _dataset(data, keys, score.reshape(shape), (counts > 0).reshape(shape))
 
 
 def _transitions(table: Table, data: DataSpec) -> pd.DataFrame:
@@ -403,7 +459,7 @@ def _transitions(table: Table, data: DataSpec) -> pd.DataFrame:
     held += [f"any_value(a{i}) AS a{i}" for i in range(len(data.attributes))]
     table.run(
         f"CREATE TABLE keys AS SELECT row_number() OVER (ORDER BY u, t) - 1 AS code, * FROM "
-        f"(SELECT {', '.join(['u', 't', *held])} FROM typed GROUP BY u, t)"
+        f"(SELECT {', '.join(['u', 't', *held])} FROM typed WHERE NOT {_blank('u')} GROUP BY u, t)"
     )
     return table.frame("SELECT * FROM keys ORDER BY code")
 
@@ -419,7 +475,7 @@ def _duplicates(
         f"GROUP BY k.code * {per_transition} + {place} ORDER BY min({ROW})"
     )
     examples = [
-        f"unit {unit!r} at {' and '.join(_place(table, row) for row in list(found)[:3])}"
+        f"unit {unit!r} at {' and '.join(table.place(row) for row in list(found)[:3])}"
         for unit, found in zip(rows["u"], rows["found"], strict=True)
     ]
     missing = [] if data.transition else ["transition (several changes per unit)"]

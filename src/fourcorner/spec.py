@@ -7,14 +7,15 @@ Pinned by `tests/test_spec.py`.
 
 import math
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from fourcorner import names
 from fourcorner.errors import SpecError
-from fourcorner.sections import Levels, Section, canonical, nearest
+from fourcorner.sections import BIGGEST, Levels, Section, canonical, nearest, show
 
 ESTIMAND_KINDS = ("gain", "omega", "endpoint_shift", "diagonal", "difference")
 FAMILIES = ("normal",)
@@ -157,16 +158,18 @@ def parse_spec(text: str, *, directory: Path = Path(), source: str = "spec") -> 
     """
     try:
         raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise SpecError(["not TOML that anyone wrote: nested too deeply"], source) from None
+    except ValueError as error:  # TOMLDecodeError, or an integer of thousands of digits
         raise SpecError([f"not TOML: {error}"], source) from error
     faults: list[str] = []
     top = Section(raw, "", faults)
     kind = top.text("kind")
     if kind is not None and kind != "scores":
-        faults.append(f"kind = {kind!r}: this version reads kind = 'scores'")
+        faults.append(f"kind = {show(kind)}: this version reads kind = 'scores'")
     title = top.text("title", default="Untitled analysis")
     data = _data(top.section("data"))
-    estimands = _estimands(top.section("estimands"), data)
+    estimands = _estimands(top.section("estimands"), data.channel if data else None)
     weights = _weights(top.section("weights", required=False), data)
     model = _model(top.section("model", required=False))
     priors = _priors(top.section("priors", required=False))
@@ -194,7 +197,7 @@ def _data(section: Section) -> DataSpec | None:
     before, after = (change.level_list(key, True, 1) if key in change.raw else () for key in _ENDS)
     for key, level in zip(_ENDS, (before, after), strict=True):
         change.known.add(key)
-        if len(level) != 1:
+        if len(level) != 1 and change.there:
             change.fault(f"needs {key} = one level of the column")
     if before and before == after:
         change.fault(f"before and after are the same level {before[0]!r}")
@@ -218,7 +221,7 @@ def _data(section: Section) -> DataSpec | None:
     )
     section.finish()
     _check_columns(data, section)
-    return data if section.raw else None
+    return data if section.there else None
 
 
 _ENDS = ("before", "after")
@@ -255,40 +258,39 @@ def _check_columns(data: DataSpec, section: Section) -> None:
             )
 
 
-def _estimands(section: Section, data: DataSpec | None) -> dict[str, EstimandSpec]:
-    channel = data.channel if data is not None else {}
+def _estimands(section: Section, channel: Mapping[str, Levels] | None) -> dict[str, EstimandSpec]:
     found = {}
     for name in section.raw:
         entry = section.section(name)
         found[name] = _estimand(entry, channel)
         entry.finish()
-    if section.raw == {}:
+    if section.there and not section.raw:
         section.fault("names no estimand; write one, e.g. omega = { omega = { view = [a, b] } }")
     for name, estimand in found.items():
         _check_difference(name, estimand, found, section)
     return found
 
 
-def _estimand(entry: Section, channel: Mapping[str, Levels]) -> EstimandSpec:
+def _estimand(entry: Section, channel: Mapping[str, Levels] | None) -> EstimandSpec:
     kinds = [kind for kind in ESTIMAND_KINDS if kind in entry.raw]
-    entry.known.update(ESTIMAND_KINDS)
+    entry.known.update((*ESTIMAND_KINDS, *MODIFIERS, "statistic"))
     if len(kinds) != 1:
-        got = " and ".join(kinds) or "none"
-        entry.fault(f"needs exactly one of {', '.join(ESTIMAND_KINDS)}; got {got}")
-        entry.known.update(entry.raw)
+        if entry.there:
+            got = " and ".join(kinds) or "none"
+            entry.fault(f"needs exactly one of {', '.join(ESTIMAND_KINDS)}; got {got}")
         return EstimandSpec("gain", {}, {})
     kind = kinds[0]
+    for key, takers in MODIFIERS.items():
+        if key in entry.raw and kind not in takers:
+            entry.fault(f"{key} does not go with {kind}, only with {', '.join(takers)}")
     statistic = entry.text("statistic", default=names.MEAN) or names.MEAN
     if statistic not in names.STATISTICS:
-        entry.fault(f"statistic = {statistic!r}: expected one of {', '.join(names.STATISTICS)}")
-    if kind == "difference":
-        pair = entry.names("difference")
-        if len(pair) != 2:
-            entry.fault("difference takes the names of two estimands, second minus first")
-            pair = ("", "")
-        return EstimandSpec(
-            kind, {}, {}, difference=(pair[0], pair[1]), statistic=statistic
+        expected = f"expected one of {', '.join(names.STATISTICS)}"
+        entry.fault(
+            f"statistic = {show(statistic)}: {expected}{nearest(statistic, names.STATISTICS)}"
         )
+    if kind == "difference":
+        return EstimandSpec(kind, {}, {}, difference=_pair(entry), statistic=statistic)
     estimand = EstimandSpec(
         kind=kind,
         levels=entry.levels(kind),
@@ -297,44 +299,61 @@ def _estimand(entry: Section, channel: Mapping[str, Levels]) -> EstimandSpec:
         state=_shift_state(entry) if kind == "endpoint_shift" else None,
         statistic=statistic,
     )
-    _check_factors(entry, estimand, channel)
+    if channel is not None:
+        _check_factors(entry, estimand, channel)
     return estimand
+
+
+CONTRASTED = ("gain", "omega", "endpoint_shift", "diagonal")
+MODIFIERS = {"at": CONTRASTED, "average_over": CONTRASTED, "state": ("endpoint_shift",)}
+
+
+def _pair(entry: Section) -> tuple[str, str]:
+    pair = entry.names("difference")
+    if len(pair) != 2:
+        entry.fault("difference takes the names of two estimands, second minus first")
+        return ("", "")
+    return (pair[0], pair[1])
 
 
 def _shift_state(entry: Section) -> str | None:
     state = entry.text("state")
     if state is not None and state not in names.STATES:
-        entry.fault(f"state = {state!r}: expected 'before' or 'after'")
+        entry.fault(f"state = {show(state)}: expected 'before' or 'after', whatever the levels are")
     return state
 
 
 def _check_factors(entry: Section, estimand: EstimandSpec, channel: Mapping[str, Levels]) -> None:
-    """Every channel factor is contrasted, fixed or averaged, once, at declared levels."""
-    pairs = estimand.kind != "gain"
-    if pairs and not estimand.levels:
-        entry.fault(f"{estimand.kind} needs a factor with two levels, second minus first")
-    for factor, levels in estimand.levels.items():
-        if pairs and len(levels) != 2:
-            entry.fault(f"{estimand.kind}: {factor} needs two levels, second minus first")
-        if not pairs and len(levels) != 1:
-            entry.fault(f"gain: {factor} needs one level; average with at or average_over")
+    """Every channel factor is contrasted, fixed or averaged, once."""
+    _check_levels(entry, estimand, channel)
     parts = [*estimand.levels, *estimand.at, *estimand.average_over]
     for factor in dict.fromkeys(parts):
         if factor not in channel:
             entry.fault(f"{factor!r} is not a channel factor{nearest(factor, channel)}")
         elif parts.count(factor) > 1:
             entry.fault(f"{factor!r} has two parts; contrast it, fix it with at, or average it")
-    for factor, levels in [*estimand.levels.items(), *estimand.at.items()]:
-        for level in levels:
-            if factor in channel and level not in channel[factor]:
-                near = nearest(level, channel[factor])
-                entry.fault(f"{factor} has no declared level {level!r}{near}")
     for factor in channel:
         if factor not in parts:
             entry.fault(
                 f"says nothing about the factor {factor!r}: fix it with "
                 f"at = {{ {factor} = … }} or name it in average_over"
             )
+
+
+def _check_levels(entry: Section, estimand: EstimandSpec, channel: Mapping[str, Levels]) -> None:
+    """A gain takes one level of a factor, the others two; all are declared."""
+    kind, levels = estimand.kind, estimand.levels
+    wanted, count = ("one level", 1) if kind == "gain" else ("two levels, second minus first", 2)
+    if count == 2 and not levels:
+        entry.fault(f"{kind} needs a factor with two levels, second minus first")
+    for factor, given in levels.items():
+        if len(given) != count:
+            entry.fault(f"{kind}: {factor} needs {wanted}; got {list(given)}")
+    for factor, given in [*levels.items(), *estimand.at.items()]:
+        for level in given:
+            if factor in channel and level not in channel[factor]:
+                near = nearest(level, channel[factor])
+                entry.fault(f"{factor} has no declared level {level!r}{near}")
 
 
 def _check_difference(
@@ -363,9 +382,7 @@ def _reachable(start: str, found: Mapping[str, EstimandSpec]) -> set[str]:
     return seen
 
 
-def _weights(
-    section: Section, data: DataSpec | None
-) -> dict[str, str | Mapping[str, float]]:
+def _weights(section: Section, data: DataSpec | None) -> dict[str, str | Mapping[str, float]]:
     if not section.raw:
         return {names.EMPIRICAL: names.EMPIRICAL}
     found: dict[str, str | Mapping[str, float]] = {}
@@ -375,36 +392,41 @@ def _weights(
         elif isinstance(value, dict):
             found[name] = _named_weights(section, name, value)
         else:
-            section.fault(
-                f"{name} = {value!r}: expected 'empirical', 'equal' or {{ stratum = weight, … }}"
-            )
+            expected = "expected 'empirical', 'equal' or { stratum = weight, … }"
+            section.fault(f"{name} = {show(value)}: {expected}")
         if name in (names.EMPIRICAL, names.EQUAL) and value != name:
-            section.fault(f"{name} = {value!r}: the name {name!r} is kept for that mixture itself")
-    if data is not None and data.stratum is None and any(w != names.EMPIRICAL for w in found.values()):
+            section.fault(f"the name {name!r} is kept for that mixture itself; choose another")
+    stratified = data is None or data.stratum is not None
+    if not stratified and any(mixture != names.EMPIRICAL for mixture in found.values()):
         section.fault("weights other than 'empirical' need [data] stratum")
     return found
 
 
 def _named_weights(section: Section, name: str, raw: Mapping[str, Any]) -> dict[str, float]:
     try:
-        return check_weights({canonical(key): value for key, value in raw.items()})
+        return check_weights(raw)
     except ValueError as error:
         section.fault(f"{name}: {error}")
         return {}
 
 
-def check_weights(raw: Mapping[str, Any]) -> dict[str, float]:
-    """Weights that are finite, not negative and sum to one within 1e-9, or a ValueError."""
+def check_weights(raw: Mapping[Any, Any]) -> dict[str, float]:
+    """Weights by canonical stratum: not negative, summing to one within 1e-9, or a ValueError."""
     for stratum, value in raw.items():
-        good = isinstance(value, int | float) and not isinstance(value, bool)
-        if not good or not math.isfinite(value) or value < 0:
-            msg = f"weight of {stratum!r} is {value!r}; expected a number that is not negative"
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not 0 <= value < BIGGEST:
+            msg = f"weight of {stratum!r} is {show(value)}; expected a number that is not negative"
             raise ValueError(msg)
+    strata = Counter(canonical(stratum) for stratum in raw)
+    twice = [stratum for stratum, count in strata.items() if count > 1]
+    if twice:
+        msg = f"the stratum {twice[0]!r} has two weights"
+        raise ValueError(msg)
     total = math.fsum(raw.values())
     if abs(total - 1) > 1e-9:
         msg = f"weights sum to {total:.12g}; expected 1"
         raise ValueError(msg)
-    return {stratum: float(value) for stratum, value in raw.items()}
+    return {canonical(stratum): float(value) for stratum, value in raw.items()}
 
 
 def _model(section: Section) -> ModelSpec:
@@ -422,37 +444,24 @@ def _model(section: Section) -> ModelSpec:
 
 def _priors(section: Section) -> PriorSpec:
     values = {}
-    for key in _field_names(PriorSpec):
-        anything = key == "score_location"
-        values[key] = section.number(
-            key,
-            test=lambda value, anything=anything: anything or value > 0,
-            wanted="a finite number" if anything else "a number above 0",
-        )
+    for key in (item.name for item in fields(PriorSpec)):
+        if key == "score_location":
+            values[key] = section.number(key, test=lambda _: True, wanted="a finite number")
+        else:
+            values[key] = section.number(key, test=lambda x: x > 0, wanted="a number above 0")
     section.finish()
     return PriorSpec(**values)
 
 
 def _sampler(section: Section) -> SamplerSpec:
     default = SamplerSpec()
-    given = {
-        "draws": section.number("draws", whole=True, test=_at_least(100), wanted="at least 100"),
-        "tune": section.number("tune", whole=True, test=_at_least(100), wanted="at least 100"),
-        "chains": section.number("chains", whole=True, test=_at_least(2), wanted="at least 2"),
-        "target_accept": section.number(
-            "target_accept", test=lambda value: 0.5 <= value < 1, wanted="from 0.5 to below 1"
-        ),
-        "seed": section.number("seed", whole=True, test=_at_least(0), wanted="0 or above"),
-    }
-    section.finish()
-    return SamplerSpec(
-        **{key: getattr(default, key) if value is None else value for key, value in given.items()}
+    accept = section.number(
+        "target_accept", test=lambda x: 0.5 <= x < 1, wanted="a number from 0.5 to below 1"
     )
-
-
-def _at_least(low: float) -> Callable[[float], bool]:
-    return lambda value: value >= low
-
-
-def _field_names(kind: type) -> Iterator[str]:
-    return (item.name for item in fields(kind))
+    lowest = {"draws": 100, "tune": 100, "chains": 2, "seed": 0}
+    given = {key: section.whole(key, low=low) for key, low in lowest.items()}
+    section.finish()
+    chosen = {key: value for key, value in given.items() if value is not None}
+    return replace(
+        default, target_accept=default.target_accept if accept is None else accept, **chosen
+    )

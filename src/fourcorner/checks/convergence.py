@@ -69,9 +69,10 @@ def _estimand_draws(
 def _worst(target: str, draws: xr.Dataset) -> list[Check]:
     if not draws.data_vars:
         return []
-    rhat, where_rhat = _extreme(az.rhat(draws), 1)
-    bulk, where_bulk = _extreme(az.ess(draws, method="bulk"), -1)
-    tail, where_tail = _extreme(az.ess(draws, method="tail"), -1)
+    with np.errstate(invalid="ignore", divide="ignore"):  # constants have neither
+        rhat, where_rhat = _extreme(az.rhat(draws), 1)
+        bulk, where_bulk = _extreme(az.ess(draws, method="bulk"), -1)
+        tail, where_tail = _extreme(az.ess(draws, method="tail"), -1)
     return [
         _verdict(f"R-hat of {target}", rhat <= RHAT, rhat, RHAT, f"worst is {where_rhat}"),
         _verdict(f"bulk ESS of {target}", bulk >= ESS, bulk, ESS, f"least is {where_bulk}"),

@@ -72,6 +72,10 @@ class Table:
         """A column as an SQL identifier; DuckDB folds case, our columns do not."""
         return quote(sql_names(self.columns)[name])
 
+    def type_of(self, name: str) -> str:
+        """DuckDB's type of a column; the table has a row."""
+        return str(self.one(f"SELECT typeof({self.column(name)}) FROM rows LIMIT 1")[0])
+
     def place(self, row: int) -> str:
         """Where a row is, in words: its line in a text file, else its number."""
         return f"line {self._lines[row - 1]}" if self._lines else f"row {row}"

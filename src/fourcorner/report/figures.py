@@ -6,7 +6,7 @@ user wrote is drawn as written, never read as mathematics. Pinned by `tests/test
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -22,7 +22,7 @@ INK, GREY, PALE, BAND = "#1c2430", "#5d6673", "#c9ced6", "#f3f5f8"
 NAVY, ORANGE, TEAL = "#123f6d", "#e07b00", "#1b7f79"
 
 ROW, GAP, EDGE = 0.30, 0.18, 0.12  # inches: a row, between columns, around
-CHARACTER = 0.077  # inches, of nine-point text
+CHARACTER = 0.073  # inches, of nine-point text
 SIZE = 9.0
 
 STYLE = {
@@ -54,7 +54,7 @@ class Look:
 
 
 @contextmanager
-def styled() -> Iterator[None]:
+def styled() -> Generator[None]:
     """Apply the package's style, whatever the caller's own settings are."""
     with mpl.rc_context():
         mpl.rcdefaults()
@@ -175,12 +175,13 @@ def place(
         Height of a row in inches.
     """
     count = len(beside.rows)
-    free = WIDTH - left - 2 * EDGE - GAP * (len(shares) - 1)
-    found, corner = [], left
+    free = WIDTH - left - 2 * EDGE - 2 * GAP * (len(shares) - 1)
+    found: list[Axes] = []
+    corner = left
     for share in shares:
         ax = axes_at(figure, corner, top, free * share, row * count)
         ax.set_ylim(count - 0.5, -0.5)
-        corner += free * share + GAP
+        corner += free * share + 2 * GAP
         found.append(ax)
     across = (left - EDGE) / free / shares[0]  # of the first axes' width
     for y, words in enumerate(beside.rows):
@@ -189,7 +190,7 @@ def place(
     for i, (words, size) in enumerate(beside.heads):
         middle = first + (size - 1) / 2
         text(found[0], -across, middle, words, ha="left", va="center", color=INK)
-        if i % 2 == 0:
+        if i % 2 == 0 and len(beside.heads) > 1:
             for ax in found:
                 ax.axhspan(first - 0.5, first + size - 0.5, color=BAND, linewidth=0, zorder=0)
         first += size

@@ -4,7 +4,7 @@ Invariant: every estimand and mixture of the spec has exactly one line, and ever
 the audit is in exactly one refusal. Pinned by `tests/test_report.py`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,6 +37,8 @@ class Line:
         For units like these, and for this cohort alone.
     probabilities : mapping of event to float
         ``<0`` and, where there are two gains, both reversals.
+    places : int or None
+        Decimals of all numbers of the estimand; None for powers of ten.
     strata_agree : bool
         Whether the fitted model lets no stratum differ in this estimand.
     """
@@ -48,6 +50,7 @@ class Line:
     posterior: Estimate | None
     cohort: Estimate | None
     probabilities: Mapping[str, float] = field(default_factory=dict)
+    places: int | None = None
     strata_agree: bool = False
 
     @property
@@ -85,6 +88,7 @@ def collect(audit: Audit) -> list[Line]:
     lines = []
     for estimand in as_estimands(audit.spec).values():
         agree = _strata_agree(audit, estimand)
+        places = _places([row for row in audit.rows if row.name == estimand.name])
         for weights in audit.spec.weights:
             key = (estimand.name, weights)
             units = names.POPULATION_UNITS
@@ -98,6 +102,7 @@ def collect(audit: Audit) -> list[Line]:
                 posterior=found.get((*key, names.BAYES, units, names.COHORT_JOINT)),
                 cohort=found.get((*key, names.BAYES, names.POPULATION_COHORT, names.COHORT_JOINT)),
                 probabilities=chances.get(key, {}),
+                places=places,
                 strata_agree=agree,
             )
             lines.append(line)
@@ -116,6 +121,11 @@ def refusals(audit: Audit) -> list[Refusal]:
         refused = rows[0].refused or {}
         found.append(Refusal(name, rows[0].statistic, why, words.remedy(refused), tuple(where)))
     return found
+
+
+def _places(rows: Sequence[Estimate]) -> int | None:
+    numbers = [x for row in rows for x in (row.value, *(row.interval or ())) if x is not None]
+    return words.decimals(numbers)
 
 
 def _differ(own: Estimate | None, joint: Estimate | None) -> bool:
@@ -143,6 +153,6 @@ def _strata_agree(audit: Audit, estimand: Estimand) -> bool:
     return bool(np.ptp(values, axis=2).max() <= 1e-9 * max(1.0, float(np.abs(values).max())))
 
 
-def is_interaction(contrast: Contrast) -> bool:
+def is_comparison(contrast: Contrast) -> bool:
     """Whether a contrast compares gains between channels, so that channel offsets cancel."""
     return contrast.kind in {"omega", "difference", "contrast"} and contrast.cancels_offsets

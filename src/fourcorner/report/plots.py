@@ -47,13 +47,7 @@ EFFECT = Look("effect", NAVY, "o")
 SPREAD = Look("sd between units", TEAL, "s", hollow=True)
 DEVIATION = Look("deviation", TEAL, "o")
 
-STAGES = {
-    "attempted": "attempted: every declared combination",
-    "present": "present: has a row in the table",
-    "finite": "finite: the row has a score",
-    "complete": "complete: all replicates are there",
-    "in_cohort": "in the joint cohort: complete in every cell",
-}
+STAGES = ("attempted", "present", "finite", "complete", "in_cohort")
 HEAD, FOOT = 0.36, 0.58  # inches: a legend above, an axis with its label below
 
 
@@ -65,7 +59,7 @@ def funnel(counts: Mapping[str, Any]) -> Figure:
     counts : mapping
         As `fourcorner.scores.funnel` returns it.
     """
-    beside = labels([("", said) for said in STAGES.values()])
+    beside = labels([("", stage.replace("_", " ")) for stage in STAGES])
     total = max(counts["attempted"], 1)
     with styled():
         figure = Figure(figsize=(WIDTH, 2 * EDGE + ROW * len(STAGES)))
@@ -189,7 +183,7 @@ def _forest(panels: Sequence[Sequence[Line]], score: str) -> Figure:
         labels([(_asked(line), line.weights if several else "") for line in panel])
         for panel in panels
     ]
-    body = sum(row * len(panel) + FOOT + GAP for panel in panels)
+    body = sum(row * len(panel) + FOOT + GAP for panel in panels) - GAP
     figure = Figure(figsize=(WIDTH, HEAD + max(body, ROW)))
     left = 2 * EDGE + max((found.width for found in beside), default=0.0)
     top = HEAD
@@ -247,7 +241,8 @@ def effects(tree: xr.DataTree, score: str) -> Figure:
     Figure
         The intercept, a level and not an effect, is left out.
     """
-    posterior, constants = tree[names.POSTERIOR], tree[names.CONSTANT_DATA]
+    posterior = tree[names.POSTERIOR].to_dataset()
+    constants = tree[names.CONSTANT_DATA].to_dataset()
     orders = dict(
         zip(
             constants[names.COMPONENT].values.tolist(),
@@ -266,11 +261,11 @@ def effects(tree: xr.DataTree, score: str) -> Figure:
         for y, name in enumerate(shown):
             if name in modelled:
                 found = posterior[names.VAR_EFFECT].sel({names.EFFECT: name})
-                interval(left, y, *_summary(found), EFFECT)
+                interval(left, y, *summary(found), EFFECT)
             else:
                 text(left, 0.5, y, "set to zero by the spec", ha="center", va="center", color=GREY)
             spread = posterior[names.VAR_UNIT_SD].sel({names.COMPONENT: name})
-            interval(right, y, *_summary(spread), SPREAD)
+            interval(right, y, *summary(spread), SPREAD)
         left.axvline(0, color=INK, linewidth=0.9)
         right.set_xlim(left=0)
         left.set_xlabel(wrapped(f"effect, {score}", 44, 2), parse_math=False)
@@ -280,7 +275,7 @@ def effects(tree: xr.DataTree, score: str) -> Figure:
 
 def deviations(tree: xr.DataTree, score: str) -> Figure:
     """Posterior of each stratum's deviation from the effects, one row per effect and stratum."""
-    found = tree[names.POSTERIOR][names.VAR_DEVIATION]
+    found = tree[names.POSTERIOR].to_dataset()[names.VAR_DEVIATION]
     pairs = [
         (effect, stratum)
         for effect in found[names.STRATUM_EFFECT].values.tolist()
@@ -292,13 +287,13 @@ def deviations(tree: xr.DataTree, score: str) -> Figure:
         [ax] = place(figure, beside, 2 * EDGE + beside.width, EDGE)
         for y, (effect, stratum) in enumerate(pairs):
             draws = found.sel({names.STRATUM_EFFECT: effect, names.STRATUM: stratum})
-            interval(ax, y, *_summary(draws), DEVIATION)
+            interval(ax, y, *summary(draws), DEVIATION)
         ax.axvline(0, color=INK, linewidth=0.9)
         ax.set_xlabel(wrapped(f"deviation of a stratum's effect, {score}", 60, 1), parse_math=False)
     return figure
 
 
-def _summary(draws: xr.DataArray) -> tuple[float, tuple[float, float]]:
+def summary(draws: xr.DataArray) -> tuple[float, tuple[float, float]]:
     """Mean and equal-tailed 95 % interval."""
     low, high = np.quantile(draws.values, [0.025, 0.975])
     return float(draws.values.mean()), (float(low), float(high))

@@ -62,12 +62,12 @@ def interval(ends: tuple[float, float], places: int | None = None, *, sign: bool
     return f"[{low}, {high}]"
 
 
-def estimate(row: Estimate) -> str:
+def estimate(row: Estimate, places: int | None = None) -> str:
     """Value and interval of a row that is not refused; a share has no sign."""
     value = row.value
     assert value is not None, row.name
     sign = row.statistic != names.NEGATIVE_SHARE
-    places = decimals([value, *(row.interval or ())])
+    places = decimals([value, *(row.interval or ())]) if places is None else places
     text = number(value, places, sign=sign)
     return text if row.interval is None else f"{text} {interval(row.interval, places, sign=sign)}"
 
@@ -124,12 +124,16 @@ def meaning(declared: EstimandSpec) -> str:
         first, second = declared.difference
         return f"{second} minus {first}"
     pairs = list(declared.levels.items())
-    said = {
-        "gain": _gain,
-        "omega": _omega,
-        "diagonal": _diagonal,
-        "endpoint_shift": lambda levels: _shift(levels, declared.state or ""),
-    }[declared.kind](pairs)
+    match declared.kind:
+        case "gain":
+            said = _gain(pairs)
+        case "omega":
+            said = _omega(pairs)
+        case "diagonal":
+            said = f"after at {_side(pairs, 1)} minus before at {_side(pairs, 0)}"
+        case _:
+            state = declared.state or ""
+            said = f"{state} at {_side(pairs, 1)} minus {state} at {_side(pairs, 0)}"
     fixed = [f"{factor} = {listed(levels)}" for factor, levels in declared.at.items()]
     fixed += [f"averaged over {factor}" for factor in declared.average_over]
     return "; ".join([said, *fixed])
@@ -152,14 +156,6 @@ def _omega(pairs: Pairs) -> str:
     for pair in pairs[1:]:
         inner = f"({inner}) at {_side([pair], 1)} minus the same at {_side([pair], 0)}"
     return inner
-
-
-def _diagonal(pairs: Pairs) -> str:
-    return f"after at {_side(pairs, 1)} minus before at {_side(pairs, 0)}"
-
-
-def _shift(pairs: Pairs, state: str) -> str:
-    return f"{state} at {_side(pairs, 1)} minus {state} at {_side(pairs, 0)}"
 
 
 def order(interaction: int) -> str:

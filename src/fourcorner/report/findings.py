@@ -1,0 +1,178 @@
+"""What is found of each comparison of gains, in sentences.
+
+Invariant: a sentence says no more than the rows do. A comparison lies away from zero *in both
+engines* only if both intervals exclude zero on the same side; where the engines differ, that is
+what is said. Pinned by `tests/test_report.py`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fourcorner import names
+from fourcorner.auditing import Audit
+from fourcorner.report import words
+from fourcorner.report.lines import REVERSALS, Line
+from fourcorner.results import Estimate
+
+SURE = 0.95
+
+COUNTED = {-1: "below zero", 0: "sign open", 1: "above zero"}
+LIES = {-1: "lies below zero", 0: "includes zero", 1: "lies above zero"}
+DIFFER = "on which the engines differ"
+NOTHING = "without an interval"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is found of one comparison under each mixture.
+
+    Attributes
+    ----------
+    name, meaning : str
+    statements : tuple of (weights, finding, details)
+    """
+
+    name: str
+    meaning: str
+    statements: tuple[tuple[str, str, str], ...]
+
+
+def findings(audit: Audit, comparisons: Sequence[Line], lines: Sequence[Line]) -> list[Finding]:
+    """Put every comparison of gains into words; `lines` holds the gains where they were asked."""
+    found = []
+    for name in dict.fromkeys(line.estimand.name for line in comparisons):
+        mine = [line for line in comparisons if line.estimand.name == name]
+        statements = tuple((line.weights, *_statement(line, lines)) for line in mine)
+        found.append(Finding(name, words.meaning(audit.spec.estimands[name]), statements))
+    return found
+
+
+def side(row: Estimate | None) -> int | None:
+    """Where an interval lies: -1 below zero, 1 above, 0 around it, None if there is none."""
+    if row is None or row.interval is None:
+        return None
+    low, high = row.interval
+    return -1 if high < 0 else 1 if low > 0 else 0
+
+
+def kind(line: Line) -> str:
+    """Where both engines put a comparison, in few words."""
+    design, posterior = side(line.design), side(line.posterior)
+    if design is None and posterior is None:
+        return NOTHING
+    if design is None or posterior is None:
+        engine, lean = ("posterior", posterior) if design is None else ("design", design)
+        return f"{COUNTED[lean or 0]} ({engine} alone)"
+    return f"{COUNTED[design]} in both engines" if design == posterior else DIFFER
+
+
+def reverses(line: Line) -> bool | None:
+    """Whether the posterior has the mean gain change sign; None where that is not settled."""
+    if not asks_reversal(line):
+        return None
+    both = [line.probabilities[event] for event in REVERSALS]
+    if max(both) >= SURE:
+        return True
+    return False if sum(both) <= 1 - SURE else None
+
+
+def asks_reversal(line: Line) -> bool:
+    """Whether a comparison is one of two gains whose reversal has a probability."""
+    return len(line.estimand.contrast.parts) == 2 and set(REVERSALS) <= set(line.probabilities)
+
+
+def _statement(line: Line, lines: Sequence[Line]) -> tuple[str, str]:
+    if line.estimand.statistic == names.NEGATIVE_SHARE:
+        return _share(line)
+    numbers = [f"{row.method} {words.estimate(row, line.places)}" for row in line.drawn]
+    details = [f"{'; '.join(numbers).capitalize()}."] if numbers else []
+    if line.strata_agree and side(line.posterior) is not None:
+        details.append("The model, as declared, lets no stratum differ here.")
+    return f"{_place(line)}.", " ".join([*details, *_reversal(line), *_gains(line, lines)])
+
+
+def _share(line: Line) -> tuple[str, str]:
+    row = line.design
+    if row is None or row.value is None:
+        return "Not estimated." if row is None else "Refused.", ""
+    counted = "" if row.count is None else f"{row.count:,} of {row.transitions:,}, unweighted."
+    return f"Share of transitions below zero: {words.estimate(row)}.", counted
+
+
+def _place(line: Line) -> str:
+    design, posterior = side(line.design), side(line.posterior)
+    if design is None or posterior is None:
+        return _one_engine(line)
+    if design != posterior:
+        return (
+            f"The engines differ: the design interval {LIES[design]}, "
+            f"the posterior's {LIES[posterior]}"
+        )
+    if design == 0:
+        return "Sign open: both intervals include zero"
+    return f"{COUNTED[design].capitalize()} in both engines"
+
+
+def _one_engine(line: Line) -> str:
+    parts = [
+        f"{engine}: {_alone(row)}"
+        for engine, row in (("design", line.design), ("posterior", line.posterior))
+        if row is not None
+    ]
+    text = "; ".join(parts) or "not estimated"
+    return text[0].upper() + text[1:]
+
+
+def _alone(row: Estimate) -> str:
+    if row.refused is not None:
+        return "refused"
+    lean = side(row)
+    if lean is None:
+        return "a value without an interval"
+    return "sign open, the interval includes zero" if lean == 0 else LIES[lean]
+
+
+def _reversal(line: Line) -> list[str]:
+    """Whether the mean gain changes sign, by the posterior."""
+    if not asks_reversal(line):
+        return []
+    down, up = (line.probabilities[event] for event in REVERSALS)
+    settled = reverses(line)
+    if settled is False:
+        chance = words.probability(down + up)
+        return [
+            f"By the posterior a reversal of the mean gain is unlikely: P(either way) = {chance}."
+        ]
+    parts = line.estimand.contrast.parts
+    first, second = ("above", "below") if down >= up else ("below", "above")
+    chance = words.probability(max(down, up))
+    event = f"P({parts[0].name} {first} zero and {parts[1].name} {second} zero) = {chance}"
+    if settled:
+        return [f"By the posterior the mean gain reverses sign: {event}."]
+    return [f"Whether the mean gain reverses sign is not settled: {event}."]
+
+
+def _gains(line: Line, lines: Sequence[Line]) -> list[str]:
+    """Whether the two gains, where they are estimands too, have opposite signs in the design."""
+    pair: list[Estimate] = []
+    for part in line.estimand.contrast.parts:
+        same = [
+            other.design
+            for other in lines
+            if other.weights == line.weights
+            and other.estimand.contrast == part
+            and other.estimand.contrast.kind == "gain"
+            and other.estimand.statistic == names.MEAN
+            and other.design is not None
+            and other.design.value is not None
+        ]
+        pair += same[:1]
+    if len(pair) != 2:
+        return []
+    first, second = pair
+    values = f"{words.estimate(first)} and {words.estimate(second)}"
+    if (first.value or 0.0) * (second.value or 0.0) >= 0:
+        return [f"Design gains: {values}, without a change of sign."]
+    clear = {side(first), side(second)} == {-1, 1}
+    how = "both intervals exclude zero" if clear else "but not both intervals exclude zero"
+    return [f"Design gains: {values}, opposite signs, {how}."]

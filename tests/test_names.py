@@ -1,0 +1,150 @@
+"""The public names, pinned: saved runs are indexed by them, and they are spelt in one module."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import fourcorner
+from fourcorner import names
+from fourcorner.errors import SpecError
+from fourcorner.spec import parse_spec
+
+SOURCE = Path(fourcorner.__file__).parent
+
+# A change here changes what users index saved runs by: it belongs in the changelog.
+PINNED = {
+    "TRANSITION": "transition",
+    "UNIT": "unit",
+    "TRANSITION_ID": "transition_id",
+    "STRATUM": "stratum",
+    "STATE": "state",
+    "BEFORE": "before",
+    "AFTER": "after",
+    "SCORE": "score",
+    "PRESENT": "present",
+    "CELLS": "cells",
+    "CHAIN": "chain",
+    "DRAW": "draw",
+    "EFFECT": "effect",
+    "STRATUM_EFFECT": "stratum_effect",
+    "COMPONENT": "component",
+    "ORDER": "order",
+    "ESTIMAND": "estimand",
+    "VAR_EFFECT": "effects",
+    "VAR_DEVIATION": "stratum_deviation",
+    "VAR_TAU": "tau",
+    "VAR_UNIT_SD": "unit_sd",
+    "VAR_COVARIANCE": "unit_covariance",
+    "VAR_STRATUM_SCALE": "stratum_scale",
+    "VAR_CELL_MEAN": "cell_mean",
+    "VAR_UNITS": "units_in_stratum",
+    "VAR_BASIS": "basis",
+    "VAR_ORDER": "component_order",
+    "VAR_BY_STRATUM": "component_by_stratum",
+    "VAR_PRIOR_VARIANCE": "component_prior_variance",
+    "POSTERIOR": "posterior",
+    "PRIOR": "prior",
+    "POSTERIOR_PREDICTIVE": "posterior_predictive",
+    "ESTIMATOR_PREDICTIVE": "estimator_predictive",
+    "OBSERVED_DATA": "observed_data",
+    "LOG_LIKELIHOOD": "log_likelihood",
+    "LOG_PRIOR": "log_prior",
+    "SAMPLE_STATS": "sample_stats",
+    "CONSTANT_DATA": "constant_data",
+    "MEAN": "mean",
+    "MEDIAN": "median",
+    "NEGATIVE_SHARE": "negative_share",
+    "DESIGN": "design",
+    "BAYES": "posterior",
+    "POPULATION_COHORT": "cohort",
+    "POPULATION_UNITS": "units",
+    "COHORT_CONTRAST": "contrast",
+    "COHORT_JOINT": "joint",
+    "EMPIRICAL": "empirical",
+    "EQUAL": "equal",
+    "ESTIMATES_FILE": "estimates",
+    "POSTERIOR_FILE": "posterior.nc",
+    "CHECKS_FILE": "checks.json",
+    "DOCUMENT_FILE": "document.json",
+    "SPEC_FILE": "spec.toml",
+    "PROVENANCE_FILE": "provenance.json",
+    "REPORT_FILE": "report.html",
+    "COMPLETE_FILE": "complete.json",
+}
+
+# Keys of a spec and of the report's template that happen to read like a variable of a fit.
+OTHER_KEYS = {
+    "effects": {"spec.py", "bayes/basis.py", "report/html.py"},
+    "unit_sd": {"bayes/priors.py", "bayes/cells.py"},
+    "tau": {"report/html.py"},
+}
+
+# Dims and variables that share a Dataset with the user's factors.
+IN_A_DATASET = {
+    "TRANSITION", "UNIT", "TRANSITION_ID", "STRATUM", "STATE", "SCORE", "PRESENT", "CELLS", "CHAIN",
+    "DRAW", "EFFECT", "STRATUM_EFFECT", "COMPONENT", "ORDER", "ESTIMAND",
+    *(name for name in PINNED if name.startswith("VAR_")),
+}  # fmt: skip
+
+SPEC = """
+kind = "scores"
+[data]
+score = "margin"
+unit = "task"
+change = {{ column = "phase", before = "before", after = "after" }}
+channel = {{ "{word}" = ["a", "b"] }}
+[estimands]
+step = {{ gain = {{ "{word}" = "a" }} }}
+"""
+
+
+def constants():
+    return {name: value for name, value in vars(names).items() if name.isupper()}
+
+
+def test_every_public_name_has_its_pinned_text_and_there_are_no_others():
+    texts = {name: value for name, value in constants().items() if isinstance(value, str)}
+    assert texts == PINNED
+
+
+def test_the_lists_hold_the_pinned_names():
+    assert names.STATES == ("before", "after")
+    assert names.STATISTICS == ("mean", "median", "negative_share")
+    assert {name for name, value in constants().items() if not isinstance(value, str)} == {
+        "STATES",
+        "STATISTICS",
+        "RESERVED",
+    }
+
+
+@pytest.mark.parametrize("name", sorted(IN_A_DATASET))
+def test_a_factor_cannot_take_the_name_of_a_dim_or_variable(name):
+    word = PINNED[name]
+    with pytest.raises(SpecError, match=f"may not be called '{word}'"):
+        parse_spec(SPEC.format(word=word))
+
+
+def test_a_factor_may_take_any_other_name():
+    assert list(parse_spec(SPEC.format(word="view")).data.channel) == ["view"]
+
+
+def spelt(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+def test_a_variable_of_a_fit_is_spelt_in_one_module():
+    variables = {text for name, text in PINNED.items() if name.startswith("VAR_")}
+    found = {}
+    for path in SOURCE.rglob("*.py"):
+        module = path.relative_to(SOURCE).as_posix()
+        for word in spelt(path) & variables if module != "names.py" else ():
+            if module not in OTHER_KEYS.get(word, ()):
+                found.setdefault(module, []).append(word)
+    assert not found, "use the constants of fourcorner.names"
+    assert variables <= spelt(SOURCE / "names.py")
