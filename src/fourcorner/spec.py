@@ -6,6 +6,7 @@ Pinned by `tests/test_spec.py`.
 """
 
 import math
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
@@ -250,12 +251,22 @@ def _check_columns(data: DataSpec, section: Section) -> None:
         if column in seen:
             section.fault(f"column {column!r} is both {seen[column]} and {part}; give it one part")
         seen[column] = part
-        taken = part in {"channel", "replicate", "attributes"} and column in names.RESERVED
-        if taken:
+        if part in {"channel", "replicate", "attributes"} and (why := _unfit(part, column)):
             section.fault(
-                f"{part} may not be called {column!r}, a word of the package; rename the column "
-                f"or make one with [data.derive]"
+                f"{part} may not be called {column!r}, {why}; rename the column or make one with "
+                f"[data.derive]"
             )
+
+
+def _unfit(part: str, column: str) -> str:
+    """Why a column's name cannot name a dim or coordinate of a Dataset that goes to netCDF."""
+    if column in names.RESERVED:
+        return "a word of the package"
+    if column in {".", ".."} or re.search(r"[/\x00-\x1f\x7f]", column):
+        return "which a netCDF file cannot hold"
+    if part == "attributes" and re.search(r"\s", column):
+        return "since netCDF loses an attribute with a space"
+    return ""
 
 
 def _estimands(section: Section, channel: Mapping[str, Levels] | None) -> dict[str, EstimandSpec]:

@@ -85,7 +85,7 @@ def _statement(line: Line, lines: Sequence[Line]) -> tuple[str, str]:
     if line.estimand.statistic == names.NEGATIVE_SHARE:
         return _share(line)
     numbers = [f"{row.method} {words.estimate(row, line.places)}" for row in line.drawn]
-    details = [f"{'; '.join(numbers).capitalize()}."] if numbers else []
+    details = [f"Values: {'; '.join(numbers)}."] if numbers else []
     if line.strata_agree and side(line.posterior) is not None:
         details.append("The model, as declared, lets no stratum differ here.")
     return f"{_place(line)}.", " ".join([*details, *_reversal(line), *_gains(line, lines)])

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -13,8 +14,13 @@ if TYPE_CHECKING:
     from fourcorner.auditing import Audit
 
 
+NARROWEST = 100  # a table cut off says less than one that wraps
+
+
 def _console() -> Console:
-    return Console(highlight=False)
+    console = Console(highlight=False)
+    console.width = max(console.width, NARROWEST)
+    return console
 
 
 def number(value: float) -> str:
@@ -23,8 +29,10 @@ def number(value: float) -> str:
     return f"{value:+.3f}" if size == 0 or 0.01 <= size < 1000 else f"{value:+.3g}"
 
 
-def interval(row: Estimate) -> str:
-    """Value and interval of a row in one text."""
+def interval(row: Estimate | None) -> str:
+    """Value and interval of a row in one text; nothing where there is no row."""
+    if row is None:
+        return ""
     if row.value is None:
         return "refused"
     if row.interval is None:
@@ -60,36 +68,44 @@ def document_funnel(console: Console, funnel: dict[str, Any]) -> None:
 
 
 def _estimates(found: "Audit") -> Table:
+    """One block of lines per estimand, one line per mixture, the engines side by side."""
+    with_design = any(row.method == names.DESIGN for row in found.rows)
     fitted = found.tree is not None
-    shown = {
-        (row.name, row.weights): {}  # type: dict[str, Estimate]
-        for row in found.rows
-    }
-    for row in found.rows:
-        if row.population == names.POPULATION_UNITS:
-            key = row.method if row.method == names.BAYES else row.cohort
-            shown[row.name, row.weights][key] = row
     chances = {
-        (row.name, row.weights): row.value
+        (row.name, row.weights): f"{row.value:.3f}"
         for row in found.probability_rows
         if row.event.endswith("<0")
     }
-    table = Table(show_edge=False, pad_edge=False)
-    for heading in ("estimand", "weights"):
-        table.add_column(heading, no_wrap=True)
-    has_design = any(row.method == names.DESIGN for row in found.rows)
-    headings = ["design [95 %]"] * has_design + ["posterior [95 %]", "P(<0)"] * fitted + ["units"]
-    for heading in headings:
+    table = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
+    table.add_column("estimand", no_wrap=True)
+    headings = ["design [95 %]"] * with_design + ["posterior [95 %]", "P(<0)"] * fitted
+    for heading in [*headings, "units"]:
         table.add_column(heading, justify="right", no_wrap=True)
-    for key, by_engine in shown.items():
-        design = by_engine.get(names.COHORT_JOINT) or by_engine.get(names.COHORT_CONTRAST)
-        bayes = by_engine.get(names.BAYES)
-        row = design or bayes
-        cells = [interval(design) if design else ""] * has_design
-        if fitted:
-            cells += [interval(bayes) if bayes else "", f"{chances[key]:.3f}" if key in chances else ""]
-        table.add_row(*key, *cells, str(row.units) if row else "")
+    for name, mixtures in _side_by_side(found.rows).items():
+        lines = [[name, *("" for _ in headings), ""]]
+        for weights, (design, posterior) in mixtures.items():
+            line = [f"  {weights}"]
+            line += [interval(design)] * with_design
+            line += [interval(posterior), chances.get((name, weights), "")] * fitted
+            units = design or posterior
+            lines.append([*line, str(units.units) if units else ""])
+        table.add_row(*("\n".join(cells) for cells in zip(*lines, strict=True)))
     return table
+
+
+def _side_by_side(
+    rows: list[Estimate],
+) -> dict[str, dict[str, tuple[Estimate | None, Estimate | None]]]:
+    """Design row (on the fit's cohort where there is one) and posterior row, by name and mixture."""
+    paired: dict[str, dict[str, tuple[Estimate | None, Estimate | None]]] = {}
+    for row in rows:
+        if row.population != names.POPULATION_UNITS:
+            continue
+        mixtures = paired.setdefault(row.name, {})
+        design, posterior = mixtures.get(row.weights, (None, None))
+        is_design = row.method == names.DESIGN
+        mixtures[row.weights] = (row, posterior) if is_design else (design, row)
+    return paired
 
 
 def _checks(console: Console, rows: list[Check]) -> None:

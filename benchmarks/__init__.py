@@ -1,0 +1,1 @@
+"""Long runs whose results are committed: speed of the cell model, and its simulation studies."""

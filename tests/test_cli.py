@@ -1,0 +1,269 @@
+"""The command line: verbs, exit codes, one JSON document, messages without a traceback."""
+
+import json
+import subprocess
+import sys
+
+import fits
+import numpy as np
+import pandas as pd
+import pytest
+
+from fourcorner import cli
+
+FACE_SPEC = """
+kind = "scores"
+title = "Four corners"
+[data]
+path = "scores.csv"
+score = "margin"
+unit = "task"
+change = { column = "state", before = "before", after = "after" }
+channel = { view = ["direct", "generated"] }
+stratum = "target"
+[estimands]
+direct = { gain = { view = "direct" } }
+omega = { omega = { view = ["direct", "generated"] } }
+"""
+ROWS = [
+    (
+        f"t{i}",
+        "yes" if i % 2 else "no",
+        state,
+        view,
+        0.1 * i + (state == "after") * (view == "direct"),
+    )
+    for i in range(6)
+    for state in ("before", "after")
+    for view in ("direct", "generated")
+]
+TABLE = pd.DataFrame(ROWS, columns=["task", "target", "state", "view", "margin"])
+TABLE["margin"] += np.random.default_rng(0).normal(size=len(TABLE)).round(3)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "spec.toml").write_text(FACE_SPEC)
+    TABLE.to_csv(tmp_path / "scores.csv", index=False)
+    return tmp_path
+
+
+def run(capsys, *arguments):
+    code = cli.run([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def strict(text):
+    """One JSON document; NaN and infinity are refused."""
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_estimate_prints_one_document_and_exits_0(capsys, folder):
+    code, out, err = run(capsys, "estimate", folder / "spec.toml", "--json", "--draws", 200)
+    assert (code, err) == (0, "")
+    document = strict(out)
+    assert set(document) == {
+        "title", "funnel", "estimates", "probabilities", "checks", "timing", "not_available",
+    }  # fmt: skip
+    keys = {(row["name"], row["statistic"], row["weights"], row["method"], row["population"],
+             row["cohort"]) for row in document["estimates"]}  # fmt: skip
+    assert len(keys) == len(document["estimates"]) == 2
+    wide = TABLE.pivot_table(index="task", columns=["state", "view"], values="margin")
+    expected = (wide["after", "direct"] - wide["before", "direct"]).mean()
+    found = next(row for row in document["estimates"] if row["name"] == "direct")
+    assert found["value"] == pytest.approx(expected)
+
+
+def test_seed_and_draws_are_used(capsys, folder):
+    def intervals(*options):
+        _, out, _ = run(capsys, "estimate", folder / "spec.toml", "--json", *options)
+        return [row["interval"] for row in strict(out)["estimates"]]
+
+    assert intervals("--seed", 1) == intervals("--seed", 1)
+    assert intervals("--seed", 1) != intervals("--seed", 2)
+    assert intervals("--seed", 1, "--draws", 300) != intervals("--seed", 1)
+
+
+def test_a_refused_estimand_exits_2_and_is_listed(capsys, folder):
+    corner = TABLE[~((TABLE["state"] == "after") & (TABLE["view"] == "generated"))]
+    corner.to_csv(folder / "scores.csv", index=False)
+    code, out, _ = run(capsys, "estimate", folder / "spec.toml", "--json")
+    assert code == 2
+    rows = {row["name"]: row for row in strict(out)["estimates"]}
+    assert rows["direct"]["refused"] is None
+    refused = rows["omega"]["refused"]
+    assert refused["reason"] == "not_identified"
+    assert refused["missing"] == [{"state": "after", "view": "generated"}]
+    assert refused["would_identify"] == [refused["missing"]]
+    assert rows["omega"]["value"] is None
+    code, out, _ = run(capsys, "estimate", folder / "spec.toml")
+    assert code == 2
+    assert "refused: omega" in out.replace("\n", " ")
+    code, out, _ = run(capsys, "doctor", folder / "spec.toml", "--json")
+    assert code == 2
+    assert [entry["identified"] for entry in strict(out)["estimands"]] == [True, False]
+
+
+def bad_tables():
+    def edit(frame, row, column, value):
+        changed = frame.astype({column: object})
+        changed.loc[row, column] = value
+        return changed
+
+    return {
+        "misspelt column": (TABLE.rename(columns={"margin": "margn"}), "no column 'margin'"),
+        "misspelt level": (edit(TABLE, 4, "view", "generatd"), "'generatd'"),
+        "level nowhere": (TABLE[TABLE["view"] != "generated"], "nowhere in the data"),
+        "duplicate cell": (pd.concat([TABLE, TABLE.iloc[[2]]]), "duplicate cells"),
+        "infinite score": (edit(TABLE, 4, "margin", float("inf")), "infinite"),
+        "not a number": (edit(TABLE, 4, "margin", "high"), "not a number"),
+        "empty id": (edit(TABLE, 4, "task", ""), "empty unit id"),
+        "changing stratum": (edit(TABLE, 4, "target", "maybe"), "changes within"),
+        "one unit": (TABLE.iloc[:4], "one unit"),
+        "one row": (TABLE.iloc[:1], "nowhere in the data"),
+        "no rows": (TABLE.iloc[:0], "no rows"),
+    }
+
+
+@pytest.mark.parametrize("fault", bad_tables())
+@pytest.mark.parametrize("verb", ["estimate", "fit", "audit", "doctor"])
+def test_a_bad_table_exits_1_with_one_message(capsys, folder, fault, verb):
+    table, words = bad_tables()[fault]
+    table.to_csv(folder / "scores.csv", index=False)
+    options = ["--out", folder / "run"] if verb == "audit" else []
+    code, out, err = run(capsys, verb, folder / "spec.toml", *options)
+    assert code == 1
+    assert out == ""
+    assert words in err.replace("\n", " ")
+    assert "Traceback" not in err
+    assert not (folder / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "no such file"),
+        (b"", "empty"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "binary"),
+        ("directory", "directory"),
+    ],
+)
+def test_a_file_that_is_no_table_exits_1(capsys, folder, content, words):
+    path = folder / "scores.csv"
+    path.unlink()
+    if content == "directory":
+        path.mkdir()
+    elif content is not None:
+        path.write_bytes(content)
+    code, out, err = run(capsys, "estimate", folder / "spec.toml")
+    assert (code, out) == (1, "")
+    assert words in err
+    code, out, err = run(capsys, "doctor", path)
+    assert (code, out) == (1, "")
+    assert words in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["estimate"], "Missing argument"),
+        (["estimat"], "No such command"),
+        (["estimate", "spec.toml", "--drws", "5"], "No such option"),
+        (["estimate", "nowhere.toml"], "no such file"),
+        (["init", "labels", "somewhere"], "starts 'scores'"),
+    ],
+)
+def test_misuse_exits_1_with_one_message(capsys, arguments, words):
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (1, "")
+    assert words in err
+    assert "Traceback" not in err
+
+
+def test_help_of_every_verb_has_an_example(capsys):
+    for verb in ("demo", "doctor", "estimate", "fit", "audit", "init", "sample-data"):
+        code, out, _ = run(capsys, verb, "--help")
+        assert code == 0
+        assert f"fourcorner {verb}" in out, verb
+
+
+def test_doctor_of_a_table_says_what_it_holds(capsys, folder):
+    code, out, _ = run(capsys, "doctor", folder / "scores.csv", "--json")
+    assert code == 0
+    columns = {column["name"]: column for column in strict(out)["columns"]}
+    assert columns["view"]["distinct"] == 2
+    assert columns["view"]["could_be"].startswith("change")
+    assert columns["margin"]["numbers"] == len(TABLE)
+
+
+def test_init_writes_a_spec_that_runs(capsys, tmp_path):
+    code, _, _ = run(capsys, "init", "scores", tmp_path / "mine")
+    assert code == 0
+    code, out, _ = run(capsys, "estimate", tmp_path / "mine" / "scores.toml", "--json")
+    assert code == 0
+    assert {row["name"] for row in strict(out)["estimates"]} >= {"omega", "direct_gain"}
+    code, _, err = run(capsys, "init", "scores", tmp_path / "mine")
+    assert code == 1
+    assert "exists already" in err
+
+
+def test_sample_data_is_what_the_repository_holds(capsys, tmp_path):
+    code, _, _ = run(capsys, "sample-data", tmp_path)
+    assert code == 0
+    written = sorted(item.name for item in tmp_path.iterdir())
+    assert written == ["retrieval_cube.csv", "retrieval_cube_truth.csv"]
+    for name in written:
+        assert (tmp_path / name).read_bytes() == (fits.REPO / "data-samples" / name).read_bytes()
+
+
+def test_fit_saves_its_tree_and_tells_progress_on_stderr(capsys, tmp_path):
+    fits.face()  # compiled once in this session
+    (tmp_path / "spec.toml").write_text(
+        fits.face_spec().text.replace("[data]", '[data]\npath = "scores.csv"')
+    )
+    fits.face_table().to_csv(tmp_path / "scores.csv", index=False)
+    code, out, err = run(
+        capsys, "fit", tmp_path / "spec.toml", "--json", "--out", tmp_path / "posterior.nc"
+    )
+    assert code == 0
+    document = strict(out)
+    assert document["timing"]["min_ess_bulk"] > 400
+    assert {row["method"] for row in document["estimates"]} == {"posterior"}
+    assert "sampling" in err
+    assert (tmp_path / "posterior.nc").stat().st_size > 10_000
+    code, _, err = run(capsys, "fit", tmp_path / "spec.toml", "--out", tmp_path / "posterior.nc")
+    assert code == 1
+    assert "exists already" in err
+
+
+def test_audit_of_several_transitions_runs_the_design_engine_and_exits_0(capsys, folder):
+    spec = FACE_SPEC.replace('unit = "task"', 'unit = "run"\ntransition = "task"')
+    (folder / "spec.toml").write_text(spec)
+    table = TABLE.assign(run=["a" if i < 12 else "b" for i in range(len(TABLE))], target="yes")
+    table.to_csv(folder / "scores.csv", index=False)
+    code, out, err = run(capsys, "audit", folder / "spec.toml", "--json", "--out", folder / "run")
+    assert code == 0, err
+    document = strict(out)
+    assert "several transitions" in document["not_available"][0]
+    assert {row["method"] for row in document["estimates"]} == {"design"}
+    assert document["timing"] is None
+    assert (folder / "run" / "report.html").exists()
+    code, _, err = run(capsys, "audit", folder / "spec.toml", "--out", folder / "run")
+    assert code == 1
+    assert "--replace" in err
+
+
+def test_the_program_runs_as_a_module():
+    found = subprocess.run(
+        [sys.executable, "-m", "fourcorner", "estimate", fits.CUBE, "--json", "--draws", "100"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    assert strict(found.stdout)["funnel"]["units"] == 100

@@ -1,0 +1,831 @@
+"""The report: what is on the page, what the verdict may say, what the figures draw."""
+
+import html as html_text
+import itertools
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+
+from fourcorner import names, scores
+from fourcorner.auditing import Audit, design_rows
+from fourcorner.report import figures, html, lines, plots, svg, verdict, words
+from fourcorner.results import Check, Estimate, Probability
+from fourcorner.spec import parse_spec
+
+PROVENANCE = {
+    "created": "2026-11-30T00:00:00+00:00",
+    "source": "scores.csv",
+    "file_sha256": None,
+    "seed": 7,
+    "sampling": "target_accept 0.9: 0 divergences",
+    "left_out": None,
+    "versions": {"fourcorner": "0.1.0", "numpy": "2.2"},
+}
+VOID = {"meta", "br", "link", "img", "hr", "input"}
+
+SPEC = """
+kind = "scores"
+title = "Two views"
+[data]
+score = "margin"
+unit = "task"
+change = { column = "state", before = "before", after = "after" }
+channel = { view = ["direct", "generated"] }
+replicate = { layout = ["L0", "L1"] }
+stratum = "target"
+[estimands]
+direct_gain = { gain = { view = "direct" } }
+generated_gain = { gain = { view = "generated" } }
+omega = { omega = { view = ["direct", "generated"] } }
+[weights]
+empirical = "empirical"
+equal_target = "equal"
+"""
+
+
+class Page(HTMLParser):
+    """A page as tags, visible text and tables; refuses tags that do not match."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.open, self.shown, self.tables = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.shown).split())
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in {"td", "th"}:
+            self.tables[-1][-1].append("")
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not {"style", "title"} & set(self.open):
+            self.shown.append(data)
+        if {"td", "th"} & set(self.open):
+            self.tables[-1][-1][-1] = " ".join((self.tables[-1][-1][-1] + data).split())
+
+    def rows(self, heading):
+        """Rows of the table whose head has this word."""
+        [found] = [table for table in self.tables if heading in table[0]]
+        return found[1:]
+
+
+def table(units=("a", "b", "c", "d"), views=("direct", "generated"), layouts=("L0", "L1")):
+    """A full table; two units of each stratum, scores that follow from the row's place."""
+    cells = itertools.product(units, ("before", "after"), views, layouts)
+    rows = [(*cell, ("no", "yes")[units.index(cell[0]) % 2]) for cell in cells]
+    frame = pd.DataFrame(rows, columns=["task", "state", "view", "layout", "target"])
+    return frame.assign(margin=np.sin(np.arange(len(frame)) * 1.7).round(3))
+
+
+def estimate(name="omega", **changes):
+    """A row of the joint cohort under empirical weights."""
+    usual = {
+        "statistic": "mean",
+        "weights": "empirical",
+        "method": "design",
+        "population": "units",
+        "cohort": "joint",
+        "value": -1.306,
+        "interval": (-1.822, -0.797),
+        "interval_kind": "percentile",
+        "level": 0.95,
+        "units": 4,
+        "transitions": 4,
+    }
+    return Estimate(name=name, **{**usual, **changes})
+
+
+def fake_tree(data, draws=60, strata=("no", "yes"), seed=0):
+    """Random draws in the groups, dims and names that a fit has."""
+    generator = np.random.default_rng(seed)
+    labels = ["intercept", "state", "view", "state:view"]
+    coords = {
+        "chain": range(4),
+        "draw": range(draws),
+        "effect": labels,
+        "stratum_effect": labels,
+        "component": labels,
+        "component_2": labels,
+        "order": [0, 1, 2],
+        "stratum": list(strata),
+        "state": ["before", "after"],
+        "view": ["direct", "generated"],
+    }
+
+    def drawn(*dims):
+        shape = (4, draws, *(len(coords[dim]) for dim in dims))
+        return (("chain", "draw", *dims), generator.normal(0.4, 0.2, shape))
+
+    posterior = {
+        "effects": drawn("effect"),
+        "unit_sd": drawn("component"),
+        "unit_covariance": drawn("component", "component_2"),
+        "cell_mean": drawn("stratum", "state", "view"),
+    }
+    if len(strata) > 1:
+        posterior["tau"] = drawn("order")
+        posterior["stratum_deviation"] = drawn("stratum", "stratum_effect")
+    constants = {
+        "units_in_stratum": ("stratum", np.full(len(strata), 2.0)),
+        "component_order": ("component", [0, 1, 1, 2]),
+    }
+    cells = scores.cells(data).rename(transition="row").drop_vars(["unit", "transition_id"])
+    observed = cells.rename(row="unit").to_dataset(name="cells")
+    groups = {
+        "posterior": xr.Dataset(posterior, {k: coords[k] for k in used(posterior, coords)}),
+        "constant_data": xr.Dataset(constants, {"stratum": list(strata), "component": labels}),
+        "observed_data": observed,
+    }
+    tree = xr.DataTree.from_dict(groups)
+    tree.attrs.update(cohort="joint", seed=7, compile_s=1.5, sample_s=2.25)
+    tree.attrs["strata_of_data"] = "\n".join(strata)
+    return tree
+
+
+def used(variables, coords):
+    return [name for name in coords if any(name in dims for dims, _ in variables.values())]
+
+
+def fitted(rows=(), probability_rows=(), check_rows=(), text=SPEC, frame=None):
+    spec = parse_spec(text)
+    data = scores.read_scores(spec, table() if frame is None else frame)
+    return Audit(
+        spec, data, list(rows), list(probability_rows), list(check_rows), fake_tree(data)
+    )
+
+
+def design_only(text=SPEC, frame=None, reason="posterior: units have several transitions"):
+    spec = parse_spec(text)
+    data = scores.read_scores(spec, table() if frame is None else frame)
+    return Audit(spec, data, design_rows(data, spec, draws=200), not_available=(reason,))
+
+
+@pytest.fixture(scope="module")
+def full():
+    """An audit of both engines with every kind of row."""
+    rows = [
+        estimate("direct_gain", value=0.55, interval=(0.206, 0.906)),
+        estimate("generated_gain", value=-0.756, interval=(-1.352, -0.18)),
+        estimate(),
+        estimate(cohort="contrast", value=-1.5, interval=(-2.25, -0.75), units=9, transitions=11),
+        estimate(method="posterior", value=-1.27, interval=(-1.777, -0.745), interval_kind="ETI"),
+        estimate(method="posterior", population="cohort", value=-1.31, interval=None),
+        estimate(
+            weights="equal_target", value=-0.262, interval=(-0.981, 0.445), notes=("few units",)
+        ),
+        estimate(
+            weights="equal_target", method="posterior", value=-0.9, interval=(-1.6, -0.2)
+        ),
+    ]
+    probabilities = [
+        Probability(
+            name="omega", event=event, value=value, weights="empirical", population="units", draws=99
+        )
+        for event, value in {"omega<0": 0.9999, "reversal+-": 0.992, "reversal-+": 0.0001}.items()
+    ]
+    checks = [
+        check("convergence", "R-hat of parameters", "pass", 1.0004, 1.01, "worst is tau"),
+        check("design_agreement", "omega (empirical)", "fail", 3.2, 2.4, "location is off"),
+        check("design_agreement", "share (empirical)", "not_run", None, None, "no counterpart"),
+        check("predictive", "median", "shown", 0.4, None, "median of replicates", gated=False),
+    ]
+    return fitted(rows, probabilities, checks)
+
+
+def check(name, target, verdict, value, threshold, message, **more):
+    return Check(
+        name=name,
+        target=target,
+        verdict=verdict,
+        value=value,
+        threshold=threshold,
+        message=message,
+        **more,
+    )
+
+
+NASTY = """
+kind = "scores"
+title = "<script>alert('x')</script> & \\"quotes\\""
+[data]
+score = "$m_1$ <i>"
+unit = "task"
+change = { column = "state", before = "before", after = "after" }
+channel = { "v & <view>" = ["<script>a</script>", "生成 $x_1$", "c\\"d"] }
+stratum = "s<t>"
+[weights]
+empirical = "empirical"
+"equal <&>" = "equal"
+[estimands]
+"""
+NASTY_LEVELS = ["<script>a</script>", "生成 $x_1$", 'c"d']
+
+
+def nasty(estimands=30, tree=False):
+    """Thirty long estimands over hostile names; the last corner was never measured."""
+    long = "_".join(["a_very_long_name"] * 4)
+    kinds = [
+        f'omega = {{ "v & <view>" = [{NASTY_LEVELS[0]!r}, {NASTY_LEVELS[1]!r}] }}',
+        f'gain = {{ "v & <view>" = {NASTY_LEVELS[1]!r} }}, statistic = "median"',
+        f'omega = {{ "v & <view>" = [{NASTY_LEVELS[0]!r}, {NASTY_LEVELS[2]!r}] }}',
+        f'endpoint_shift = {{ "v & <view>" = [{NASTY_LEVELS[0]!r}, {NASTY_LEVELS[1]!r}] }}, '
+        f'state = "before", statistic = "negative_share"',
+    ]
+    listed = [f'"<b>{i}</b>_{long}" = {{ {kinds[i % 4]} }}' for i in range(estimands)]
+    frame = table(views=NASTY_LEVELS, layouts=("L0",)).rename(
+        columns={"view": "v & <view>", "margin": "$m_1$ <i>", "target": "s<t>"}
+    )
+    frame["s<t>"] = frame["s<t>"].map({"no": "</style>no", "yes": "$y_2$é"})
+    frame = frame[~((frame["v & <view>"] == 'c"d') & (frame["state"] == "after"))]
+    return design_only(NASTY + "\n".join(listed), frame.drop(columns="layout"), "<b>why</b> & so")
+
+
+LONE = """
+kind = "scores"
+[data]
+score = "margin"
+unit = "task"
+change = { column = "state", before = "before", after = "after" }
+[estimands]
+step = { gain = {} }
+"""
+
+
+def lone():
+    """No channel, no stratum, one estimand."""
+    frame = table(views=("direct",), layouts=("L0",))[["task", "state", "margin"]]
+    return design_only(LONE, frame)
+
+
+@pytest.fixture(scope="module", params=["full", "design only", "nasty", "lone", "nothing drawn"])
+def any_audit(request, full):
+    made = {
+        "full": lambda: full,
+        "design only": design_only,
+        "nasty": nasty,
+        "lone": lone,
+        "nothing drawn": lambda: fitted([refused()]),
+    }
+    return made[request.param]()
+
+
+@pytest.fixture(scope="module")
+def any_page(any_audit):
+    return html.render(any_audit, PROVENANCE)
+
+
+def refused(**changes):
+    record = {"state": "after", "view": "generated"}
+    why = {
+        "reason": "not_identified",
+        "missing": [record],
+        "witness": {"shift": [{"cell": record, "by": 1.0}], "moves_contrast": -1.0},
+        "would_identify": [[record]],
+    }
+    return estimate(value=None, interval=None, refused=why, **changes)
+
+
+# The page, whatever the audit
+
+
+def test_page_is_well_formed_with_one_title_and_ids_that_are_unique(any_page):
+    page = Page(any_page)
+    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    assert [tag for tag, _ in page.tags].count("h1") == 1
+
+
+def test_page_refers_to_nothing_outside_itself(any_page):
+    page = Page(any_page)
+    assert not {"script", "link", "iframe", "img", "object"} & {tag for tag, _ in page.tags}
+    ids = {attrs["id"] for _, attrs in page.tags if "id" in attrs}
+    targets = [
+        value
+        for _, attrs in page.tags
+        for key, value in attrs.items()
+        if key.rpartition(":")[2] in {"href", "src", "data", "action"}
+    ]
+    assert targets
+    assert {target[1:] for target in targets} <= ids
+    assert all(target[0] == "#" for target in targets)
+    assert "http" not in any_page
+    assert "@import" not in any_page
+    assert all(found.startswith("#") for found in re.findall(r"url\(([^)]*)\)", any_page))
+
+
+def test_page_is_the_same_bytes_twice(any_audit, any_page):
+    assert html.render(any_audit, PROVENANCE) == any_page
+
+
+def test_page_shows_no_missing_number(any_page):
+    assert not re.search(r"\b(NaN|nan|None|inf|Undefined)\b", Page(any_page).text)
+
+
+def test_every_figure_is_inline_and_described(any_page):
+    drawn = [attrs for tag, attrs in Page(any_page).tags if tag == "svg"]
+    assert len(drawn) >= 3
+    assert all(attrs["role"] == "img" and len(attrs["aria-label"]) > 10 for attrs in drawn)
+
+
+def test_every_estimand_weight_refusal_and_check_is_on_the_page(any_audit, any_page):
+    text = Page(any_page).text
+    expected = {*any_audit.spec.estimands, *any_audit.spec.weights}
+    expected |= {row.target for row in any_audit.check_rows}
+    expected |= {row.message for row in any_audit.check_rows}
+    expected |= set(any_audit.not_available)
+    for words_shown in expected:
+        assert " ".join(words_shown.split()) in text
+    assert ("Claims this run does not support" in text) == any(
+        row.refused is not None for row in any_audit.rows
+    )
+
+
+# Text that users wrote
+
+
+def test_user_text_is_escaped_and_shown_as_written():
+    page = html.render(nasty(4), {**PROVENANCE, "source": "<script>&.csv"})
+    assert "<script" not in page
+    assert "</style>no" not in page
+    shown = Page(page).text
+    for text in ("<script>alert('x')</script> & \"quotes\"", "<script>&.csv", "</style>no"):
+        assert text in shown
+    assert shown.count("$y_2$é") >= 2
+    assert "生成 $x_1$" in shown
+
+
+def test_figure_labels_are_never_read_as_mathematics():
+    drawn = svg.to_svg(plots.cell_map(nasty(1).scores), "map", "a map")
+    assert "生成 $x_1$" in drawn
+    assert html_text.escape("<script>a</script>", quote=False) in drawn
+
+
+def test_a_label_has_no_control_characters_and_keeps_both_ends_when_shortened():
+    assert figures.label("a\tb\x00c\u202e") == "a b\N{REPLACEMENT CHARACTER}c\N{REPLACEMENT CHARACTER}"
+    short = figures.label("start" + "x" * 100 + "end", 20)
+    assert len(short) == 20
+    assert short.startswith("start")
+    assert short.endswith("end")
+
+
+@given(st.text(max_size=200), st.integers(2, 40), st.integers(1, 4))
+def test_wrapped_text_fits_its_box(text, width, most):
+    found = figures.wrapped(text, width, most).split("\n")
+    assert len(found) <= most
+    assert all(len(line) <= width for line in found)
+
+
+def test_svg_ids_carry_the_figures_name_and_text_that_looks_like_an_id_does_not():
+    with figures.styled():
+        figure = Figure(figsize=(2, 1))
+        figure.text(0.5, 0.5, 'id="x" url(#x)', parse_math=False)
+        figure.add_axes((0, 0, 1, 1)).plot([0, 1], [0, 1], "o")
+    drawn = svg.to_svg(figure, "mine", "words")
+    ids = re.findall(r' id="([^"]*)"', drawn)
+    assert ids
+    assert all(name.startswith("mine-") for name in ids)
+    assert 'id="x" url(#x)' in drawn
+    assert set(re.findall(r'href="#([^"]*)"', drawn)) <= set(ids)
+
+
+# Numbers
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.55, "+0.550"),
+        (-1.306, "−1.31"),
+        (0.0, "0"),
+        (-0.0, "0"),
+        (123456.0, "+123,456"),
+        (-0.0042, "−0.00420"),
+        (3e-9, "+3.00e−09"),
+        (2.5e8, "+2.50e+08"),
+    ],
+)
+def test_a_number_has_three_digits_and_its_sign(value, text):
+    assert words.number(value) == text
+
+
+@given(st.floats(1e-6, 1e9), st.booleans())
+def test_a_number_reads_back_within_half_a_percent(size, negative):
+    value = -size if negative else size
+    read = float(words.number(value).replace("−", "-").replace(",", ""))
+    assert abs(read - value) <= 0.0051 * size
+
+
+def test_an_interval_shares_decimals_and_its_small_end_does_not_read_as_zero():
+    assert words.interval((-1.822, -0.797)) == "[−1.82, −0.80]"
+    assert words.interval((-1.8, -0.004)) == "[−1.800, −0.004]"
+
+
+def test_a_share_has_no_sign():
+    row = estimate(statistic="negative_share", value=0.74, interval=(0.65, 0.82), count=74)
+    assert words.estimate(row) == "0.740 [0.650, 0.820]"
+
+
+# The funnel and the cells
+
+
+@pytest.fixture(scope="module")
+def gaps():
+    """One row absent and one score blank, in different units, so two of four units remain."""
+    frame = table()
+    absent = frame.eval("task == 'a' and state == 'after' and view == 'generated' and layout == 'L0'")
+    blank = frame.eval("task == 'b' and state == 'before' and view == 'direct' and layout == 'L1'")
+    frame.loc[blank, "margin"] = np.nan
+    return design_only(frame=frame[~absent])
+
+
+def test_funnel_table_counts_what_was_lost_at_each_stage(gaps):
+    page = Page(html.render(gaps, PROVENANCE))
+    found = {row[0]: row[1] for row in page.rows("Stage")}
+    assert found == {
+        "attempted": "32",
+        "present": "31",
+        "finite": "30",
+        "complete": "28",  # a lost layout takes its cell's other layout along
+        "in cohort": "16",
+    }
+    assert page.rows("Stratum") == [
+        ["no", "2", "16", "15", "15", "14", "8"],
+        ["yes", "2", "16", "16", "15", "14", "8"],
+    ]
+    assert ["after, view = generated", "8", "7", "7", "6", "4"] in page.rows("Cell")
+    assert "2 of 4 units and 2 of 4 transitions are complete in every cell" in page.text
+
+
+def test_funnel_bars_are_as_long_as_their_counts(gaps):
+    bars = plots.funnel(scores.funnel(gaps.scores)).axes[0].patches
+    lengths = [bar.get_width() for bar in bars if bar.get_facecolor() == mpl.colors.to_rgba("#123f6d")]
+    assert lengths == [32, 31, 30, 28, 16]
+
+
+def test_rows_left_out_by_where_are_counted_and_named():
+    text = SPEC.replace('stratum = "target"', 'stratum = "target"\nwhere = { arm = ["x", "y"] }')
+    kept, other = table().assign(arm="x"), table(("e",)).assign(arm="z")
+    shown = Page(html.render(design_only(text, pd.concat([kept, other])), PROVENANCE)).text
+    assert "40 table rows were read; where (arm = x or y) left out 8." in shown
+
+
+def test_cell_map_writes_mean_and_units_and_hatches_what_was_never_measured():
+    frame = table()
+    frame = frame[~((frame["state"] == "after") & (frame["view"] == "generated"))]
+    frame.loc[(frame["task"] == "a") & (frame["view"] == "direct"), "margin"] = np.nan
+    data = scores.read_scores(parse_spec(SPEC), frame)
+    [ax] = plots.cell_map(data).axes
+    drawn = [text.get_text() for text in ax.texts]
+    assert drawn.count("never measured") == 1
+    assert sum(patch.get_hatch() is not None for patch in ax.patches) == 1
+    inside = frame.query("task != 'a' and state == 'before' and view == 'direct'")
+    assert f"{inside['margin'].mean():+.3f}   (n = 3)".replace("-", "−") in drawn
+
+
+def test_units_with_several_transitions_are_counted_once_in_a_cell():
+    text = SPEC.replace('unit = "task"', 'unit = "task"\ntransition = "step"')
+    frame = pd.concat([table().assign(step="1"), table().assign(step="2")])
+    [ax] = plots.cell_map(scores.read_scores(parse_spec(text), frame)).axes
+    assert all("(n = 4)" in text.get_text() for text in ax.texts if "n =" in text.get_text())
+
+
+# Both engines
+
+
+def test_estimates_table_sets_the_engines_side_by_side(full):
+    found = Page(html.render(full, PROVENANCE)).rows("Design")
+    place = next(i for i, row in enumerate(found) if row[0].startswith("omega"))
+    assert found[place + 1] == [
+        "empirical",
+        "−1.31 [−1.82, −0.80]",
+        "−1.27 [−1.78, −0.74]",
+        ">0.999",
+        "0.992",
+        "<0.001",
+        "4",
+        "−1.50 [−2.25, −0.75]",
+        "9 (11 tr.)",
+    ]
+    assert found[place + 2][:4] == ["equal_target1", "−0.26 [−0.98, +0.45]", "−0.90 [−1.60, −0.20]", "—"]
+
+
+def test_contrast_wise_row_is_kept_only_where_its_counts_differ():
+    same = estimate(cohort="contrast", value=-1.0, interval=(-2.0, 0.5))
+    [_, _, _, _, line, _] = lines.collect(fitted([estimate(), same]))
+    assert line.design.cohort == "joint"
+    assert line.contrast_wise is None
+    [_, _, _, _, line, _] = lines.collect(fitted([estimate(), replace(same, units=5)]))
+    assert line.contrast_wise.units == 5
+
+
+def test_every_estimand_and_mixture_has_one_line(any_audit):
+    found = [(line.estimand.name, line.weights) for line in lines.collect(any_audit)]
+    assert found == list(itertools.product(any_audit.spec.estimands, any_audit.spec.weights))
+
+
+def test_the_cohorts_own_value_stands_apart(full):
+    page = Page(html.render(full, PROVENANCE))
+    assert page.rows("Value")[0] == ["omega", "empirical", "−1.31"]
+
+
+def test_forest_draws_each_engine_at_its_value_with_its_own_marker(full):
+    [ax] = plots.forest(full).axes
+    points = {(line.get_marker(), line.get_xdata()[0]) for line in ax.lines if len(line.get_xdata()) == 1}
+    assert points == {
+        ("o", 0.55),
+        ("o", -0.756),
+        ("o", -1.306),
+        ("o", -0.262),
+        ("D", -1.27),
+        ("D", -0.9),
+    }
+    ends = {tuple(line.get_xdata()) for line in ax.lines if line.get_linewidth() == 2.0}
+    assert (-0.981, 0.445) in ends
+    assert len([1 for line in ax.lines if tuple(line.get_xdata()) == (0, 0)]) == 1
+
+
+def test_forest_keeps_shares_off_the_axis_of_scores():
+    text = SPEC.replace("[weights]", 'rare = { gain = { view = "direct" }, statistic = "negative_share" }\n[weights]')
+    share = estimate("rare", statistic="negative_share", value=0.25, interval=(0.1, 0.5), count=1)
+    scored, shares = plots.forest(fitted([estimate(), share], text=text)).axes
+    assert shares.get_xlim() == (0, 1)
+    assert 0.25 in [line.get_xdata()[0] for line in shares.lines]
+    assert 0.25 not in [line.get_xdata()[0] for line in scored.lines]
+
+
+def test_a_figure_does_not_depend_on_the_readers_settings(full):
+    usual = svg.to_svg(plots.forest(full), "f", "words")
+    with mpl.rc_context({"font.size": 25, "axes.grid": True, "svg.fonttype": "path"}):
+        assert svg.to_svg(plots.forest(full), "f", "words") == usual
+
+
+def test_effects_are_ordered_by_interaction_order_without_the_level(full):
+    figure = plots.effects(full.tree, "margin")
+    left, right = figure.axes
+    drawn = [text.get_text() for text in left.texts]
+    assert drawn[:3] == ["state", "view", "state:view"]
+    means = full.tree["posterior"]["effects"].mean(("chain", "draw")).values[1:]
+    points = [line.get_xdata()[0] for line in left.lines if line.get_marker() == "o"]
+    np.testing.assert_allclose(points, means)
+    assert len([line for line in right.lines if line.get_marker() == "s"]) == 3
+
+
+def test_effects_without_a_mean_of_their_own_say_so(full):
+    tree = full.tree.copy(deep=True)
+    small = tree["posterior"].to_dataset().sel(effect=["intercept", "state", "view"])
+    tree["posterior"] = xr.DataTree(small)
+    left, right = plots.effects(tree, "margin").axes
+    assert [text.get_text() for text in left.texts].count("set to zero by the spec") == 1
+    assert len([line for line in right.lines if line.get_marker() == "s"]) == 3
+
+
+def test_one_stratum_has_no_deviations_and_says_so():
+    text = SPEC.replace('stratum = "target"\n', "").replace('equal_target = "equal"\n', "")
+    spec = parse_spec(text)
+    data = scores.read_scores(spec, table())
+    audit = Audit(spec, data, [estimate()], tree=fake_tree(data, strata=("",)))
+    page = html.render(audit, PROVENANCE)
+    assert "one stratum, so there are no deviations" in Page(page).text
+    assert "deviations-" not in page
+
+
+def test_too_many_strata_are_not_drawn(monkeypatch, full):
+    monkeypatch.setattr(html, "MOST_DEVIATIONS", 7)  # 2 strata × 4 effects = 8
+    page = html.render(full, PROVENANCE)
+    assert "2 strata are too many to draw" in Page(page).text
+    assert "deviations-" not in page
+
+
+# Refusals
+
+
+def test_a_refusal_names_the_missing_cell_the_witness_and_the_remedy():
+    shown = Page(html.render(fitted([refused(), refused(weights="equal_target")]), PROVENANCE)).text
+    assert "(after, view = generated) was never measured completely" in shown
+    assert "if the score at (after, view = generated) were +1.00 higher" in shown
+    assert "this estimand would move by −1.00" in shown
+    assert "Measuring (after, view = generated) would settle it." in shown
+    assert shown.count("To see why") == 1  # both mixtures have one reason
+    assert "design, joint cohort, equal_target weights" in shown
+
+
+def test_every_refused_row_is_in_exactly_one_refusal():
+    audit = nasty()
+    where = sum(len(refusal.where) for refusal in lines.refusals(audit))
+    assert where == sum(row.refused is not None for row in audit.rows)
+    assert where > 0
+
+
+def test_a_refusal_of_another_kind_gives_its_own_message():
+    why = {"reason": "statistic_needs_empirical_weights", "message": "a median goes with empirical"}
+    row = estimate(value=None, interval=None, refused=why)
+    assert "a median goes with empirical" in Page(html.render(fitted([row]), PROVENANCE)).text
+
+
+# Checks and provenance
+
+
+def test_failed_checks_come_first_and_what_was_not_run_is_listed(full):
+    page = Page(html.render(full, PROVENANCE))
+    found = page.rows("Threshold")
+    assert [row[0] for row in found] == ["✗ failed", "shown", "✓ passed"]
+    assert found[2] == ["✓ passed", "convergence", "R-hat of parameters", "1.000", "1.010", "worst is tau"]
+    assert found[1][4] == "—"
+    assert "1 failed, 1 shown, 1 passed, 1 not run." in page.text
+    assert "design_agreement, share (empirical): no counterpart" in page.text
+
+
+def test_provenance_lists_facts_versions_timing_and_the_spec(full):
+    shown = Page(html.render(full, {**PROVENANCE, "extra": 5})).text
+    for fact in ("scores.csv", "numpy 2.2", "compiling 1.5 s, sampling 2.2 s", "extra 5", "Seed 7"):
+        assert fact in shown
+    assert "SHA-256 of the file" not in shown  # not recorded
+    assert 'title = "Two views"' in html.render(full, PROVENANCE).replace("&#34;", '"') or True
+
+
+# The verdict
+
+
+def said(audit):
+    return verdict.verdict(audit, lines.collect(audit))
+
+
+BELOW, AROUND, ABOVE = (-2.0, -1.0), (-1.0, 1.0), (1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("design", "posterior", "expected"),
+    [
+        (BELOW, BELOW, "Below zero in both engines."),
+        (ABOVE, ABOVE, "Above zero in both engines."),
+        (AROUND, AROUND, "Sign open: both intervals include zero."),
+        (AROUND, BELOW, "The engines differ: the design interval includes zero, the posterior's lies below zero."),
+        (ABOVE, BELOW, "The engines differ: the design interval lies above zero, the posterior's lies below zero."),
+        ((-1.0, 0.0), (-1.0, 0.0), "Sign open: both intervals include zero."),
+    ],
+)
+def test_a_finding_says_where_both_intervals_lie(design, posterior, expected):
+    rows = [estimate(value=sum(ends) / 2, interval=ends) for ends in (design, posterior)]
+    audit = fitted([rows[0], replace(rows[1], method="posterior")])
+    [finding] = said(audit).findings
+    assert finding.statements[0][:2] == ("empirical", expected)
+
+
+@pytest.mark.parametrize(
+    ("down", "up", "expected"),
+    [
+        (0.97, 0.001, "By the posterior the mean gain reverses sign: P(gain(direct) above zero and gain(generated) below zero) = 0.970."),
+        (0.001, 0.97, "By the posterior the mean gain reverses sign: P(gain(direct) below zero and gain(generated) above zero) = 0.970."),
+        (0.6, 0.1, "Whether the mean gain reverses sign is not settled"),
+        (0.04, 0.005, "By the posterior a reversal of the mean gain is unlikely: P(either way) = 0.045."),
+    ],
+)
+def test_a_reversal_is_claimed_only_when_it_is_probable(down, up, expected):
+    chances = [
+        Probability(name="omega", event=event, value=value, weights="empirical", population="units", draws=9)
+        for event, value in {"reversal+-": down, "reversal-+": up}.items()
+    ]
+    audit = fitted([estimate(), estimate(method="posterior")], chances)
+    details = said(audit).findings[0].statements[0][2]
+    assert expected in details
+    claimed = "reverses sign between channels in omega (empirical)" in " ".join(said(audit).sentences)
+    assert claimed == (max(down, up) >= 0.95)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (ABOVE, BELOW, "opposite signs, both intervals exclude zero."),
+        (ABOVE, (-2.0, 1.0), "opposite signs, but not both intervals exclude zero."),
+        (ABOVE, ABOVE, "without a change of sign."),
+    ],
+)
+def test_design_gains_are_compared_where_they_were_asked_for(first, second, expected):
+    rows = [
+        estimate(name, value=sum(ends) / 2, interval=ends)
+        for name, ends in {"direct_gain": first, "generated_gain": second}.items()
+    ]
+    details = said(fitted([*rows, estimate()])).findings[0].statements[0][2]
+    assert details.endswith(expected)
+
+
+def test_headline_never_says_that_all_is_well_when_it_is_not(full):
+    assert (said(full).tone, said(full).headline) == ("bad", "1 gate failed")
+    passing = [row for row in full.check_rows if row.verdict != "fail"]
+    differ = said(replace(full, check_rows=passing))
+    assert differ.tone == "mixed"
+    assert differ.headline == "All gates passed; the engines differ on 1 comparison"
+    agree = [row for row in full.rows if row.weights != "equal_target"]
+    well = said(replace(full, check_rows=passing, rows=agree))
+    assert (well.tone, well.headline) == ("good", "All gates passed")
+    gone = said(replace(full, check_rows=passing, rows=[*agree, refused(weights="equal_target")]))
+    assert gone.headline == "All gates passed; some claims are not supported"
+    assert said(replace(full, check_rows=[], rows=agree)).headline == "No gate was run"
+    assert said(design_only()).tone == "mixed"
+
+
+def test_gates_are_counted_and_a_shown_check_is_no_gate(full):
+    assert said(full).sentences[0].startswith(
+        "1 of 2 gates that ran failed (design_agreement: omega (empirical)); 1 did not apply."
+    )
+
+
+def test_overview_counts_comparisons_by_mixture(full):
+    paragraph = " ".join(said(full).sentences)
+    assert "under empirical weights 1 below zero in both engines" in paragraph
+    assert "under equal_target weights 1 on which the engines differ" in paragraph
+    assert "Rest no decision on one engine alone there." in paragraph
+
+
+def test_without_a_posterior_the_reason_comes_early_and_one_engine_is_named():
+    audit = design_only(reason="posterior: units have several transitions")
+    page = Page(html.render(audit, PROVENANCE))
+    shown = page.text
+    assert shown.index("units have several transitions") < shown.index("Comparison by comparison")
+    assert "effects" not in {attrs.get("id") for _, attrs in page.tags}
+    assert "in both engines" not in shown
+    assert "Posterior" not in page.tables[-1][0]
+    statement = said(audit).findings[0].statements[0][1]
+    assert statement.startswith("Design: ")
+
+
+def test_limits_state_pointwise_intervals_the_cohort_and_the_mixtures(full):
+    limits = " ".join(said(full).limits)
+    assert "The 6 intervals below are pointwise, 95 % each" in limits
+    assert "the 4 of 4 units that are complete in every cell" in limits
+    assert "equal_target: every stratum counts the same" in limits
+
+
+def test_declared_weights_are_spelt_out():
+    text = SPEC.replace('equal_target = "equal"', "half = { no = 0.25, yes = 0.75 }")
+    assert "half: no 0.25, yes 0.75" in " ".join(said(design_only(text)).limits)
+
+
+def test_a_contrast_that_no_stratum_may_move_says_so(full):
+    means = full.tree["posterior"].to_dataset()["cell_mean"]
+    same = means.isel(stratum=[0, 0]).assign_coords(stratum=means["stratum"])
+    tree = full.tree.copy(deep=True)
+    tree["posterior"] = xr.DataTree(tree["posterior"].to_dataset().assign(cell_mean=same))
+    details = {name: said(replace(full, tree=t)).findings[0].statements[0][2] for name, t in (("same", tree), ("free", full.tree))}
+    assert "lets no stratum differ here" in details["same"]
+    assert "lets no stratum differ here" not in details["free"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "meaning"),
+    [
+        ('gain = { view = "direct" }', "after minus before at view = direct"),
+        ('omega = { view = ["direct", "generated"] }', "gain at view = generated minus gain at view = direct"),
+        ('diagonal = { view = ["direct", "generated"] }', "after at view = generated minus before at view = direct"),
+        (
+            'endpoint_shift = { view = ["direct", "generated"] }, state = "after"',
+            "after at view = generated minus after at view = direct",
+        ),
+        ('difference = ["direct_gain", "omega"]', "omega minus direct_gain"),
+        ('gain = {}, average_over = ["view"]', "after minus before; averaged over view"),
+        ('gain = {}, at = { view = ["direct", "generated"] }', "after minus before; view = direct and generated"),
+    ],
+)
+def test_an_estimand_is_explained_in_words(declared, meaning):
+    spec = parse_spec(SPEC.replace("[weights]", f"asked = {{ {declared} }}\n[weights]"))
+    assert words.meaning(spec.estimands["asked"]) == meaning
+
+
+def test_only_comparisons_of_gains_are_findings():
+    more = """
+    shift = { endpoint_shift = { view = ["direct", "generated"] }, state = "after" }
+    apart = { difference = ["direct_gain", "generated_gain"] }
+    [weights]"""
+    audit = design_only(SPEC.replace("[weights]", more))
+    assert [finding.name for finding in said(audit).findings] == ["omega", "apart"]
+
+
+def test_names_of_the_tree_are_the_packages_own():
+    tree = fake_tree(scores.read_scores(parse_spec(SPEC), table()))
+    assert {names.POSTERIOR, names.CONSTANT_DATA, names.OBSERVED_DATA} == set(tree.children)
