@@ -3,10 +3,10 @@
 import subprocess
 import sys
 
-import fits
 import pandas as pd
 import pytest
 
+import fits
 import fourcorner as fc
 
 FOUR = pd.DataFrame(

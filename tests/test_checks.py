@@ -1,10 +1,10 @@
 """Checks 1 and 2: they pass where they must and fail where they must."""
 
-import fits
 import numpy as np
 import pytest
 from scipy import stats
 
+import fits
 import fourcorner as fc
 from fourcorner.bayes.tree import group
 from fourcorner.checks import convergence, design_agreement

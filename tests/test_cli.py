@@ -4,11 +4,11 @@ import json
 import subprocess
 import sys
 
-import fits
 import numpy as np
 import pandas as pd
 import pytest
 
+import fits
 from fourcorner import cli
 
 FACE_SPEC = """

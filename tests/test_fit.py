@@ -1,12 +1,12 @@
 """Fits: what the tree holds, that it saves, that a refit costs no compilation, that it recovers."""
 
 import arviz as az
-import fits
 import numpy as np
 import pytest
 import xarray as xr
 from scipy import stats
 
+import fits
 import fourcorner as fc
 from fourcorner import names
 from fourcorner.bayes import sample
@@ -162,7 +162,7 @@ def test_what_cannot_be_fitted_is_said():
     with pytest.raises(fc.NotAvailable, match="several transitions"):
         fc.fit(fc.read_scores(with_step, several), with_step)
     corner = table[~((table["state"] == "after") & (table["view"] == "generated"))]
-    with pytest.raises(fc.NotAvailable, match="never measured.*after.*generated"):
+    with pytest.raises(fc.NotAvailable, match=r"never measured.*after.*generated"):
         fc.fit(fc.read_scores(spec, corner), spec)
     flat = table.assign(margin=1.0)
     with pytest.raises(fc.NotAvailable, match="do not vary"):

@@ -1,10 +1,10 @@
 """Posterior contrasts: the same algebra as on cells, any mixture without refitting."""
 
-import fits
 import numpy as np
 import pytest
 import xarray as xr
 
+import fits
 import fourcorner as fc
 from fourcorner import names
 from fourcorner.bayes import posterior

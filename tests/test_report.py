@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from fourcorner import names, scores
+from fourcorner import scores
 from fourcorner.auditing import Audit, design_rows
 from fourcorner.report import figures, html, lines, plots, svg, verdict, words
 from fourcorner.results import Check, Estimate, Probability
@@ -30,7 +30,7 @@ PROVENANCE = {
     "left_out": None,
     "versions": {"fourcorner": "0.1.0", "numpy": "2.2"},
 }
-VOID = {"meta", "br", "link", "img", "hr", "input"}
+VOID = {"meta", "br", "wbr", "link", "img", "hr", "input"}
 
 SPEC = """
 kind = "scores"
@@ -85,13 +85,17 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         if not {"style", "title"} & set(self.open):
-            self.shown.append(data)
+            broken = self.tags and self.tags[-1][0] == "wbr"
+            self.shown += [self.shown.pop() + data] if broken else [data]
         if {"td", "th"} & set(self.open):
-            self.tables[-1][-1][-1] = " ".join((self.tables[-1][-1][-1] + data).split())
+            self.tables[-1][-1][-1] += data
 
     def rows(self, heading):
-        """Rows of the table whose head has this word."""
-        [found] = [table for table in self.tables if heading in table[0]]
+        """Rows of the one table that has this heading."""
+        cleaned = [
+            [[" ".join(cell.split()) for cell in row] for row in table] for table in self.tables
+        ]
+        [found] = [table for table in cleaned if heading in table[0]]
         return found[1:]
 
 
@@ -175,9 +179,7 @@ def used(variables, coords):
 def fitted(rows=(), probability_rows=(), check_rows=(), text=SPEC, frame=None):
     spec = parse_spec(text)
     data = scores.read_scores(spec, table() if frame is None else frame)
-    return Audit(
-        spec, data, list(rows), list(probability_rows), list(check_rows), fake_tree(data)
-    )
+    return Audit(spec, data, list(rows), list(probability_rows), list(check_rows), fake_tree(data))
 
 
 def design_only(text=SPEC, frame=None, reason="posterior: units have several transitions"):
@@ -199,13 +201,16 @@ def full():
         estimate(
             weights="equal_target", value=-0.262, interval=(-0.981, 0.445), notes=("few units",)
         ),
-        estimate(
-            weights="equal_target", method="posterior", value=-0.9, interval=(-1.6, -0.2)
-        ),
+        estimate(weights="equal_target", method="posterior", value=-0.9, interval=(-1.6, -0.2)),
     ]
     probabilities = [
         Probability(
-            name="omega", event=event, value=value, weights="empirical", population="units", draws=99
+            name="omega",
+            event=event,
+            value=value,
+            weights="empirical",
+            population="units",
+            draws=99,
         )
         for event, value in {"omega<0": 0.9999, "reversal+-": 0.992, "reversal-+": 0.0001}.items()
     ]
@@ -311,6 +316,11 @@ def refused(**changes):
     return estimate(value=None, interval=None, refused=why, **changes)
 
 
+@pytest.fixture(scope="module")
+def full_page(full):
+    return Page(html.render(full, PROVENANCE))
+
+
 # The page, whatever the audit
 
 
@@ -387,7 +397,9 @@ def test_figure_labels_are_never_read_as_mathematics():
 
 
 def test_a_label_has_no_control_characters_and_keeps_both_ends_when_shortened():
-    assert figures.label("a\tb\x00c\u202e") == "a b\N{REPLACEMENT CHARACTER}c\N{REPLACEMENT CHARACTER}"
+    assert (
+        figures.label("a\tb\x00c\u202e") == "a b\N{REPLACEMENT CHARACTER}c\N{REPLACEMENT CHARACTER}"
+    )
     short = figures.label("start" + "x" * 100 + "end", 20)
     assert len(short) == 20
     assert short.startswith("start")
@@ -458,7 +470,9 @@ def test_a_share_has_no_sign():
 def gaps():
     """One row absent and one score blank, in different units, so two of four units remain."""
     frame = table()
-    absent = frame.eval("task == 'a' and state == 'after' and view == 'generated' and layout == 'L0'")
+    absent = frame.eval(
+        "task == 'a' and state == 'after' and view == 'generated' and layout == 'L0'"
+    )
     blank = frame.eval("task == 'b' and state == 'before' and view == 'direct' and layout == 'L1'")
     frame.loc[blank, "margin"] = np.nan
     return design_only(frame=frame[~absent])
@@ -484,14 +498,17 @@ def test_funnel_table_counts_what_was_lost_at_each_stage(gaps):
 
 def test_funnel_bars_are_as_long_as_their_counts(gaps):
     bars = plots.funnel(scores.funnel(gaps.scores)).axes[0].patches
-    lengths = [bar.get_width() for bar in bars if bar.get_facecolor() == mpl.colors.to_rgba("#123f6d")]
+    lengths = [
+        bar.get_width() for bar in bars if bar.get_facecolor() == mpl.colors.to_rgba("#123f6d")
+    ]
     assert lengths == [32, 31, 30, 28, 16]
 
 
 def test_rows_left_out_by_where_are_counted_and_named():
     text = SPEC.replace('stratum = "target"', 'stratum = "target"\nwhere = { arm = ["x", "y"] }')
-    kept, other = table().assign(arm="x"), table(("e",)).assign(arm="z")
-    shown = Page(html.render(design_only(text, pd.concat([kept, other])), PROVENANCE)).text
+    arms = [("x", ("a", "b")), ("y", ("c", "d")), ("z", ("e",))]
+    frame = pd.concat([table(units).assign(arm=arm) for arm, units in arms])
+    shown = Page(html.render(design_only(text, frame), PROVENANCE)).text
     assert "40 table rows were read; where (arm = x or y) left out 8." in shown
 
 
@@ -504,8 +521,9 @@ def test_cell_map_writes_mean_and_units_and_hatches_what_was_never_measured():
     drawn = [text.get_text() for text in ax.texts]
     assert drawn.count("never measured") == 1
     assert sum(patch.get_hatch() is not None for patch in ax.patches) == 1
-    inside = frame.query("task != 'a' and state == 'before' and view == 'direct'")
-    assert f"{inside['margin'].mean():+.3f}   (n = 3)".replace("-", "−") in drawn
+    inside = frame.query("task != 'a' and state == 'before' and view == 'direct'")["margin"]
+    assert inside.mean() == pytest.approx(0.099, abs=5e-5)
+    assert "+0.099   (n = 3)" in drawn
 
 
 def test_units_with_several_transitions_are_counted_once_in_a_cell():
@@ -518,8 +536,8 @@ def test_units_with_several_transitions_are_counted_once_in_a_cell():
 # Both engines
 
 
-def test_estimates_table_sets_the_engines_side_by_side(full):
-    found = Page(html.render(full, PROVENANCE)).rows("Design")
+def test_estimates_table_sets_the_engines_side_by_side(full_page):
+    found = full_page.rows("Design")
     place = next(i for i, row in enumerate(found) if row[0].startswith("omega"))
     assert found[place + 1] == [
         "empirical",
@@ -532,7 +550,12 @@ def test_estimates_table_sets_the_engines_side_by_side(full):
         "−1.50 [−2.25, −0.75]",
         "9 (11 tr.)",
     ]
-    assert found[place + 2][:4] == ["equal_target1", "−0.26 [−0.98, +0.45]", "−0.90 [−1.60, −0.20]", "—"]
+    assert found[place + 2][:4] == [
+        "equal_target1",
+        "−0.26 [−0.98, +0.45]",
+        "−0.90 [−1.60, −0.20]",
+        "—",
+    ]
 
 
 def test_contrast_wise_row_is_kept_only_where_its_counts_differ():
@@ -549,14 +572,18 @@ def test_every_estimand_and_mixture_has_one_line(any_audit):
     assert found == list(itertools.product(any_audit.spec.estimands, any_audit.spec.weights))
 
 
-def test_the_cohorts_own_value_stands_apart(full):
-    page = Page(html.render(full, PROVENANCE))
-    assert page.rows("Value")[0] == ["omega", "empirical", "−1.31"]
+def test_the_cohorts_own_value_stands_apart(full_page):
+    found = next(
+        table for table in full_page.tables if table[0] == ["Estimand", "Weights", "Value"]
+    )
+    assert found[1] == ["omega", "empirical", "−1.31"]
 
 
 def test_forest_draws_each_engine_at_its_value_with_its_own_marker(full):
     [ax] = plots.forest(full).axes
-    points = {(line.get_marker(), line.get_xdata()[0]) for line in ax.lines if len(line.get_xdata()) == 1}
+    points = {
+        (line.get_marker(), line.get_xdata()[0]) for line in ax.lines if len(line.get_xdata()) == 1
+    }
     assert points == {
         ("o", 0.55),
         ("o", -0.756),
@@ -571,7 +598,10 @@ def test_forest_draws_each_engine_at_its_value_with_its_own_marker(full):
 
 
 def test_forest_keeps_shares_off_the_axis_of_scores():
-    text = SPEC.replace("[weights]", 'rare = { gain = { view = "direct" }, statistic = "negative_share" }\n[weights]')
+    text = SPEC.replace(
+        "[weights]",
+        'rare = { gain = { view = "direct" }, statistic = "negative_share" }\n[weights]',
+    )
     share = estimate("rare", statistic="negative_share", value=0.25, interval=(0.1, 0.5), count=1)
     scored, shares = plots.forest(fitted([estimate(), share], text=text)).axes
     assert shares.get_xlim() == (0, 1)
@@ -651,14 +681,20 @@ def test_a_refusal_of_another_kind_gives_its_own_message():
 # Checks and provenance
 
 
-def test_failed_checks_come_first_and_what_was_not_run_is_listed(full):
-    page = Page(html.render(full, PROVENANCE))
-    found = page.rows("Threshold")
+def test_failed_checks_come_first_and_what_was_not_run_is_listed(full_page):
+    found = full_page.rows("Threshold")
     assert [row[0] for row in found] == ["✗ failed", "shown", "✓ passed"]
-    assert found[2] == ["✓ passed", "convergence", "R-hat of parameters", "1.000", "1.010", "worst is tau"]
+    assert found[2] == [
+        "✓ passed",
+        "convergence",
+        "R-hat of parameters",
+        "1.000",
+        "1.010",
+        "worst is tau",
+    ]
     assert found[1][4] == "—"
-    assert "1 failed, 1 shown, 1 passed, 1 not run." in page.text
-    assert "design_agreement, share (empirical): no counterpart" in page.text
+    assert "1 failed, 1 shown, 1 passed, 1 not run." in full_page.text
+    assert "design_agreement, share (empirical): no counterpart" in full_page.text
 
 
 def test_provenance_lists_facts_versions_timing_and_the_spec(full):
@@ -666,7 +702,7 @@ def test_provenance_lists_facts_versions_timing_and_the_spec(full):
     for fact in ("scores.csv", "numpy 2.2", "compiling 1.5 s, sampling 2.2 s", "extra 5", "Seed 7"):
         assert fact in shown
     assert "SHA-256 of the file" not in shown  # not recorded
-    assert 'title = "Two views"' in html.render(full, PROVENANCE).replace("&#34;", '"') or True
+    assert " ".join(SPEC.split()) in shown
 
 
 # The verdict
@@ -685,8 +721,18 @@ BELOW, AROUND, ABOVE = (-2.0, -1.0), (-1.0, 1.0), (1.0, 2.0)
         (BELOW, BELOW, "Below zero in both engines."),
         (ABOVE, ABOVE, "Above zero in both engines."),
         (AROUND, AROUND, "Sign open: both intervals include zero."),
-        (AROUND, BELOW, "The engines differ: the design interval includes zero, the posterior's lies below zero."),
-        (ABOVE, BELOW, "The engines differ: the design interval lies above zero, the posterior's lies below zero."),
+        (
+            AROUND,
+            BELOW,
+            "The engines differ: the design interval includes zero, "
+            "the posterior's lies below zero.",
+        ),
+        (
+            ABOVE,
+            BELOW,
+            "The engines differ: the design interval lies above zero, "
+            "the posterior's lies below zero.",
+        ),
         ((-1.0, 0.0), (-1.0, 0.0), "Sign open: both intervals include zero."),
     ],
 )
@@ -700,21 +746,39 @@ def test_a_finding_says_where_both_intervals_lie(design, posterior, expected):
 @pytest.mark.parametrize(
     ("down", "up", "expected"),
     [
-        (0.97, 0.001, "By the posterior the mean gain reverses sign: P(gain(direct) above zero and gain(generated) below zero) = 0.970."),
-        (0.001, 0.97, "By the posterior the mean gain reverses sign: P(gain(direct) below zero and gain(generated) above zero) = 0.970."),
+        (
+            0.97,
+            0.001,
+            "By the posterior the mean gain reverses sign: "
+            "P(gain(direct) above zero and gain(generated) below zero) = 0.970.",
+        ),
+        (
+            0.001,
+            0.97,
+            "By the posterior the mean gain reverses sign: "
+            "P(gain(direct) below zero and gain(generated) above zero) = 0.970.",
+        ),
         (0.6, 0.1, "Whether the mean gain reverses sign is not settled"),
-        (0.04, 0.005, "By the posterior a reversal of the mean gain is unlikely: P(either way) = 0.045."),
+        (
+            0.04,
+            0.005,
+            "By the posterior a reversal of the mean gain is unlikely: P(either way) = 0.045.",
+        ),
     ],
 )
 def test_a_reversal_is_claimed_only_when_it_is_probable(down, up, expected):
     chances = [
-        Probability(name="omega", event=event, value=value, weights="empirical", population="units", draws=9)
+        Probability(
+            name="omega", event=event, value=value, weights="empirical", population="units", draws=9
+        )
         for event, value in {"reversal+-": down, "reversal-+": up}.items()
     ]
     audit = fitted([estimate(), estimate(method="posterior")], chances)
     details = said(audit).findings[0].statements[0][2]
     assert expected in details
-    claimed = "reverses sign between channels in omega (empirical)" in " ".join(said(audit).sentences)
+    claimed = "reverses sign between channels in omega (empirical)" in " ".join(
+        said(audit).sentences
+    )
     assert claimed == (max(down, up) >= 0.95)
 
 
@@ -751,8 +815,12 @@ def test_headline_never_says_that_all_is_well_when_it_is_not(full):
 
 
 def test_gates_are_counted_and_a_shown_check_is_no_gate(full):
-    assert said(full).sentences[0].startswith(
-        "1 of 2 gates that ran failed (design_agreement: omega (empirical)); 1 did not apply."
+    assert (
+        said(full)
+        .sentences[0]
+        .startswith(
+            "1 of 2 gates that ran failed (design_agreement: omega (empirical)); 1 did not apply."
+        )
     )
 
 
@@ -792,7 +860,10 @@ def test_a_contrast_that_no_stratum_may_move_says_so(full):
     same = means.isel(stratum=[0, 0]).assign_coords(stratum=means["stratum"])
     tree = full.tree.copy(deep=True)
     tree["posterior"] = xr.DataTree(tree["posterior"].to_dataset().assign(cell_mean=same))
-    details = {name: said(replace(full, tree=t)).findings[0].statements[0][2] for name, t in (("same", tree), ("free", full.tree))}
+    details = {
+        name: said(replace(full, tree=t)).findings[0].statements[0][2]
+        for name, t in (("same", tree), ("free", full.tree))
+    }
     assert "lets no stratum differ here" in details["same"]
     assert "lets no stratum differ here" not in details["free"]
 
@@ -801,15 +872,24 @@ def test_a_contrast_that_no_stratum_may_move_says_so(full):
     ("declared", "meaning"),
     [
         ('gain = { view = "direct" }', "after minus before at view = direct"),
-        ('omega = { view = ["direct", "generated"] }', "gain at view = generated minus gain at view = direct"),
-        ('diagonal = { view = ["direct", "generated"] }', "after at view = generated minus before at view = direct"),
+        (
+            'omega = { view = ["direct", "generated"] }',
+            "gain at view = generated minus gain at view = direct",
+        ),
+        (
+            'diagonal = { view = ["direct", "generated"] }',
+            "after at view = generated minus before at view = direct",
+        ),
         (
             'endpoint_shift = { view = ["direct", "generated"] }, state = "after"',
             "after at view = generated minus after at view = direct",
         ),
         ('difference = ["direct_gain", "omega"]', "omega minus direct_gain"),
         ('gain = {}, average_over = ["view"]', "after minus before; averaged over view"),
-        ('gain = {}, at = { view = ["direct", "generated"] }', "after minus before; view = direct and generated"),
+        (
+            'gain = {}, at = { view = ["direct", "generated"] }',
+            "after minus before; view = direct and generated",
+        ),
     ],
 )
 def test_an_estimand_is_explained_in_words(declared, meaning):
@@ -824,8 +904,3 @@ def test_only_comparisons_of_gains_are_findings():
     [weights]"""
     audit = design_only(SPEC.replace("[weights]", more))
     assert [finding.name for finding in said(audit).findings] == ["omega", "apart"]
-
-
-def test_names_of_the_tree_are_the_packages_own():
-    tree = fake_tree(scores.read_scores(parse_spec(SPEC), table()))
-    assert {names.POSTERIOR, names.CONSTANT_DATA, names.OBSERVED_DATA} == set(tree.children)

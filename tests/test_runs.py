@@ -5,11 +5,11 @@ import json
 import os
 
 import duckdb
-import fits
 import numpy as np
 import pandas as pd
 import pytest
 
+import fits
 import fourcorner as fc
 from fourcorner import results
 from fourcorner.io import runs as io_runs

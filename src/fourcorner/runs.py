@@ -110,13 +110,9 @@ def scores_digest(scores: xr.Dataset) -> str:
 def _flat(estimates: pd.DataFrame) -> pd.DataFrame:
     """Cells that a table file can hold: lists for intervals and notes, JSON for refusals."""
 
-    def as_json(refusal: object) -> str | None:
-        return results.to_json(refusal) if isinstance(refusal, Mapping) else None
+    def plain(cell: object) -> object:
+        if isinstance(cell, Mapping):
+            return results.to_json(cell)
+        return list(cell) if isinstance(cell, tuple) else cell
 
-    flat = estimates.copy()
-    flat["interval"] = [
-        list(pair) if isinstance(pair, tuple) else None for pair in flat["interval"]
-    ]
-    flat["notes"] = [list(notes) for notes in flat["notes"]]
-    flat["refused"] = [as_json(refusal) for refusal in flat["refused"]]
-    return flat
+    return estimates.map(plain)

@@ -139,17 +139,17 @@ def require(row: Estimate) -> Estimate:
 def _values(data: Sample, estimand: Estimand) -> Floats:
     """Apply the contrast to each transition: NaN unless its whole support is complete.
 
-    A value within rounding of zero, for the size of the scores, is zero: layouts and corners that
-    cancel leave a trace of either sign.
+    Layouts and corners that cancel leave a trace of either sign; a value that small beside the
+    largest scores of the cohort is zero.
     """
     factors = {str(d): data.cells[d].values.tolist() for d in data.cells.dims[1:]}
     weights = estimand.contrast.array(factors).values.ravel()
     used = weights != 0
-    terms = data.cells.values.reshape(data.cells.shape[0], -1)[:, used] * weights[used]
-    values, size = terms.sum(axis=1), np.abs(terms).sum(axis=1)
+    terms = data.cells.values.reshape(-1, weights.size)[:, used] * weights[used]
+    values = terms.sum(axis=1)
     finite = np.isfinite(values)
-    typical = np.median(size[finite]) if finite.any() else 0.0
-    values[np.abs(values) <= ROUNDING * np.maximum(size, typical)] = 0.0
+    largest = np.abs(terms[finite]).sum(axis=1).max(initial=0.0)
+    values[np.abs(values) <= ROUNDING * largest] = 0.0
     return np.where(finite, values < 0, np.nan) if _is_share(estimand) else values
 
 

@@ -37,7 +37,6 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 PARQUET = {".parquet", ".pq"}
 EXAMPLES = 3
 ARROW = "__arrow_c_stream__"
-VALUE = "__value"
 SETTINGS = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -285,20 +284,28 @@ def _derive(table: Table, derive: Mapping[str, str]) -> Table:
     table.run(NUM)
     faults = _name_faults(derive, table)
     named = sql_names((*table.columns, *derive))
-    made: list[str] = []
+    made: dict[str, str] = {}
     for name, written in () if faults else derive.items():
         expression = with_columns(written, named)
         problems = expression_faults(table.connection, expression, named.values())
-        problems = problems or _evaluation_faults(table, expression, made)
+        problems = problems or _evaluation_faults(table, {**made, name: expression})
         faults += [f"derive {name!r}: {problem}" for problem in problems]
         if not problems:
-            made.append(f"(\n{expression}\n) AS {quote(name)}")
+            made[name] = expression
     if faults:
         raise TableError(faults, table.source)
-    table.run(f"CREATE TABLE derived AS SELECT {', '.join(['*', *made])} FROM rows")
+    table.run(f"CREATE TABLE derived AS {_selection(made, 'FROM rows')}")
     table.run("DROP TABLE rows")
     table.run("ALTER TABLE derived RENAME TO rows")
     return replace(table, columns=(*table.columns, *derive))
+
+
+def _selection(made: Mapping[str, str], rows: str) -> str:
+    """A query for some rows with each new column seeing those before it."""
+    query = f"SELECT * {rows}"
+    for name, expression in made.items():
+        query = f"SELECT *, (\n{expression}\n) AS {quote(name)} FROM ({query}) AS rows"
+    return query
 
 
 def _name_faults(derive: Mapping[str, str], table: Table) -> list[str]:
@@ -314,14 +321,14 @@ def _name_faults(derive: Mapping[str, str], table: Table) -> list[str]:
     return faults
 
 
-def _evaluation_faults(table: Table, expression: str, made: Sequence[str]) -> list[str]:
-    """Why an expression has no single value in some row; the row is found by halving."""
-    columns = ", ".join(["*", *made, f"(\n{expression}\n) AS {VALUE}"])
-    values = f"FROM (SELECT {columns} FROM rows)"
+def _evaluation_faults(table: Table, made: Mapping[str, str]) -> list[str]:
+    """Why the last new column has no single value in some row; the row is found by halving."""
+    value = quote(list(made)[-1])
 
     def failure(first: int, last: int) -> duckdb.Error | None:
+        rows = _selection(made, f"FROM rows WHERE {ROW} BETWEEN {first} AND {last}")
         try:
-            table.run(f"SELECT max({VALUE}) {values} WHERE {ROW} BETWEEN {first} AND {last}")
+            table.run(f"SELECT max({value}) FROM ({rows})")
         except duckdb.Error as error:
             return error
         return None
@@ -335,8 +342,9 @@ def _evaluation_faults(table: Table, expression: str, made: Sequence[str]) -> li
             middle = (low + high) // 2
             low, high = (low, middle) if failure(low, middle) else (middle + 1, high)
         return [f"{table.place(low)}: {first_line(failure(low, low) or failed)}"]
-    rows = table.one(f"SELECT count(*), count(DISTINCT {ROW}) {values}")
-    return [] if rows == (total, total) else ["it makes several rows of one, or none"]
+    counted = f"SELECT count(*), count(DISTINCT {ROW}) FROM ({_selection(made, 'FROM rows')})"
+    whole = table.one(counted) == (total, total)
+    return [] if whole else ["it makes several rows of one, or none"]
 
 
 def _in_words(error: duckdb.Error, table: Table) -> str:

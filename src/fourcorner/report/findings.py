@@ -19,7 +19,7 @@ SURE = 0.95
 COUNTED = {-1: "below zero", 0: "sign open", 1: "above zero"}
 LIES = {-1: "lies below zero", 0: "includes zero", 1: "lies above zero"}
 DIFFER = "on which the engines differ"
-NOTHING = "without an interval"
+NOTHING, REFUSED = "without an interval", "refused"
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ def kind(line: Line) -> str:
     """Where both engines put a comparison, in few words."""
     design, posterior = side(line.design), side(line.posterior)
     if design is None and posterior is None:
-        return NOTHING
+        rows = (line.design, line.posterior)
+        return REFUSED if any(row is not None and row.refused for row in rows) else NOTHING
     if design is None or posterior is None:
         engine, lean = ("posterior", posterior) if design is None else ("design", design)
         return f"{COUNTED[lean or 0]} ({engine} alone)"

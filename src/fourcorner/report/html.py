@@ -6,21 +6,21 @@ bytes; every row of the audit is on it. Pinned by `tests/test_report.py`.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from fourcorner import names, scores
 from fourcorner.auditing import Audit, timing
 from fourcorner.report import plots, words
-from fourcorner.report.lines import BELOW, REVERSALS, Line, collect, refusals
+from fourcorner.report.lines import BELOW, REVERSALS, Line, collect, kinds, notes, refusals
 from fourcorner.report.svg import to_svg
 from fourcorner.report.verdict import verdict
-from fourcorner.results import Estimate
 
 TEMPLATE = "report.html"
 MOST_DEVIATIONS = 80  # rows of a figure that still reads
@@ -61,16 +61,6 @@ def render(audit: Audit, provenance: Mapping[str, Any]) -> str:
     -------
     str
     """
-    environment = Environment(
-        loader=PackageLoader("fourcorner.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        signed=words.number, estimate=words.estimate, chance=words.probability, cell=words.cell
-    )
     lines = collect(audit)
     context = {
         "title": audit.spec.title,
@@ -86,7 +76,27 @@ def render(audit: Audit, provenance: Mapping[str, Any]) -> str:
         "checks": _checks(audit, provenance),
         "provenance": _provenance(audit, provenance),
     }
-    return environment.get_template(TEMPLATE).render(context)
+    return _environment().get_template(TEMPLATE).render(context)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("fourcorner.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        estimate=words.estimate, chance=words.probability, cell=words.cell, breaks=_breaks
+    )
+    return environment
+
+
+def _breaks(name: str) -> Markup:
+    """A name that a narrow column may break after its underscores."""
+    return Markup("_<wbr>").join(escape(part) for part in name.split("_"))
 
 
 def _figure(figure: Figure, name: str, description: str) -> Markup:
@@ -127,7 +137,7 @@ def _cells(audit: Audit) -> dict[str, Any]:
 
 
 def _estimates(audit: Audit, lines: Sequence[Line]) -> dict[str, Any]:
-    notes = _notes(lines)
+    listed = notes(lines)
     groups = []
     for name in dict.fromkeys(line.estimand.name for line in lines):
         mine = [line for line in lines if line.estimand.name == name]
@@ -154,12 +164,12 @@ def _estimates(audit: Audit, lines: Sequence[Line]) -> dict[str, Any]:
         "groups": groups,
         "shown": shown,
         "columns": columns,
-        "notes": notes,
-        "marks": lambda line: _marks(line, notes),
+        "notes": listed,
+        "marks": lambda line: [listed.index(note) + 1 for note in line.notes],
         "below": BELOW,
         "reversals": REVERSALS,
         "joint": any(row.cohort == names.COHORT_JOINT for row in audit.rows),
-        "kinds": _kinds(audit.rows),
+        "kinds": kinds(audit.rows),
         "cohort": [line for line in lines if line.cohort is not None],
         "figure": _figure(
             plots.forest(audit),
@@ -168,37 +178,6 @@ def _estimates(audit: Audit, lines: Sequence[Line]) -> dict[str, Any]:
             f"the table.",
         ),
     }
-
-
-def _kinds(rows: Sequence[Estimate]) -> list[str]:
-    """What the intervals of each engine are."""
-    found = [
-        f"{row.method}: {100 * row.level:g} % {row.interval_kind}"
-        + (f", {row.resampling}" if row.resampling else "")
-        for row in rows
-        if row.interval is not None
-    ]
-    return list(dict.fromkeys(found))
-
-
-AGREE = "the declared model lets no stratum differ in this estimand, so weights cannot move it"
-
-
-def _line_notes(line: Line) -> list[str]:
-    rows = (line.design, line.contrast_wise, line.posterior)
-    found = [f"{row.method}: {note}" for row in rows if row is not None for note in row.notes]
-    return [
-        *found,
-        *([f"posterior: {AGREE}"] if line.strata_agree and line.posterior is not None else []),
-    ]
-
-
-def _notes(lines: Sequence[Line]) -> list[str]:
-    return list(dict.fromkeys(note for line in lines for note in _line_notes(line)))
-
-
-def _marks(line: Line, notes: Sequence[str]) -> list[int]:
-    return [notes.index(note) + 1 for note in dict.fromkeys(_line_notes(line))]
 
 
 def _effects(tree: xr.DataTree, score: str) -> dict[str, Any]:

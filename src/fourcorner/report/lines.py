@@ -18,6 +18,7 @@ from fourcorner.report import words
 from fourcorner.results import Estimate
 
 BELOW = "<0"
+AGREE = "the declared model lets no stratum differ in this estimand, so weights cannot move it"
 REVERSALS = ("reversal+-", "reversal-+")
 
 
@@ -52,6 +53,15 @@ class Line:
     probabilities: Mapping[str, float] = field(default_factory=dict)
     places: int | None = None
     strata_agree: bool = False
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know of the numbers, each with its engine."""
+        rows = (self.design, self.contrast_wise, self.posterior)
+        found = [f"{row.method}: {note}" for row in rows if row is not None for note in row.notes]
+        if self.strata_agree and self.posterior is not None:
+            found.append(f"posterior: {AGREE}")
+        return list(dict.fromkeys(found))
 
     @property
     def drawn(self) -> list[Estimate]:
@@ -121,6 +131,22 @@ def refusals(audit: Audit) -> list[Refusal]:
         refused = rows[0].refused or {}
         found.append(Refusal(name, rows[0].statistic, why, words.remedy(refused), tuple(where)))
     return found
+
+
+def notes(lines: Sequence[Line]) -> list[str]:
+    """Every note of some lines once, in order."""
+    return list(dict.fromkeys(note for line in lines for note in line.notes))
+
+
+def kinds(rows: Sequence[Estimate]) -> list[str]:
+    """What the intervals of each engine are."""
+    found = [
+        f"{row.method}: {100 * row.level:g} % {row.interval_kind}"
+        + (f", {row.resampling}" if row.resampling else "")
+        for row in rows
+        if row.interval is not None
+    ]
+    return list(dict.fromkeys(found))
 
 
 def _places(rows: Sequence[Estimate]) -> int | None:

@@ -4,21 +4,18 @@ Invariant: every figure says its series by shape as well as by colour, and the s
 same figure. Pinned by `tests/test_report.py`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import product
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-from numpy.typing import NDArray
 
-from fourcorner import names, scores
+from fourcorner import names
 from fourcorner.auditing import Audit
 from fourcorner.report import words
+from fourcorner.report.cellmap import cell_map
 from fourcorner.report.figures import (
     EDGE,
     GAP,
@@ -39,6 +36,8 @@ from fourcorner.report.figures import (
     wrapped,
 )
 from fourcorner.report.lines import Line, collect
+
+__all__ = ["cell_map", "deviations", "effects", "forest", "funnel"]
 
 DESIGN = Look("design estimate", NAVY, "o")
 POSTERIOR = Look("posterior", ORANGE, "D", hollow=True)
@@ -74,86 +73,6 @@ def funnel(counts: Mapping[str, Any]) -> Figure:
             said = f"{counts[stage]:,}  ({100 * counts[stage] / total:.3g} %)"
             text(numbers, 0, y, said, va="center")
     return figure
-
-
-def cell_map(data: xr.Dataset) -> Figure:
-    """Mean score of every cell with its complete units; hatched where nothing was measured.
-
-    Parameters
-    ----------
-    data : xarray.Dataset
-        Scores, as `fourcorner.read_scores` returns them.
-    """
-    cells = scores.cells(data)
-    channels = [str(dim) for dim in cells.dims if dim not in {names.TRANSITION, names.STATE}]
-    ordered = cells.transpose(names.TRANSITION, *channels, names.STATE)
-    flat = ordered.values.reshape(cells.sizes[names.TRANSITION], -1, len(names.STATES))
-    levels = [[str(level) for level in cells[dim].values] for dim in channels]
-    combinations = [" · ".join(combination) for combination in product(*levels)]
-    beside = labels([(" · ".join(channels), words or "all") for words in combinations])
-    height = 1.4 * ROW
-    with styled():
-        figure = Figure(figsize=(WIDTH, 2 * EDGE + ROW + height * len(combinations)))
-        [ax] = place(figure, beside, 2 * EDGE + beside.width, EDGE + ROW, row=height)
-        ax.set_axis_off()
-        ax.set_xlim(-0.5, 1.5)
-        shade = _shade(flat)
-        for column, state in enumerate(names.STATES):
-            text(ax, (column + 0.5) / 2, -0.5, state, ha="center", va="bottom")
-            for y in range(len(combinations)):
-                _cell(ax, column, y, flat[:, y, column], cells[names.UNIT].values, shade)
-    return figure
-
-
-def _shade(flat: NDArray[np.float64]) -> Callable[[float], tuple[float, ...]]:
-    """Colour of a mean: two hues about zero if scores lie on both sides of it, else one scale."""
-    means = [
-        column[np.isfinite(column)].mean()
-        for column in flat.reshape(len(flat), -1).T
-        if np.isfinite(column).any()
-    ]
-    low, high = (min(means), max(means)) if means else (0.0, 1.0)
-    if low < 0 < high:
-        high = max(-low, high)
-        low = -high
-        chosen = mpl.colormaps["PuOr_r"]
-    else:
-        chosen = mpl.colormaps["cividis"]
-    spread = max(high - low, 1e-300)
-    return lambda value: chosen(0.08 + 0.84 * (value - low) / spread)
-
-
-def _cell(
-    ax: Axes,
-    x: int,
-    y: int,
-    values: NDArray[np.float64],
-    units: NDArray[np.str_],
-    shade: Callable[[float], tuple[float, ...]],
-) -> None:
-    complete = np.isfinite(values)
-    box = {"xy": (x - 0.49, y - 0.46), "width": 0.98, "height": 0.92}
-    if not complete.any():
-        ax.add_patch(
-            Rectangle(**box, facecolor="white", edgecolor=GREY, hatch="////", linewidth=0.6)
-        )
-        plate = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
-        text(ax, (x + 0.5) / 2, y, "never measured", ha="center", va="center", bbox=plate)
-        return
-    mean = float(values[complete].mean())
-    colour = shade(mean)
-    ax.add_patch(Rectangle(**box, facecolor=colour, edgecolor="none"))
-    bright = 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2]
-    said = f"{words.number(mean)}   (n = {len(set(units[complete].tolist())):,})"
-    text(
-        ax,
-        (x + 0.5) / 2,
-        y,
-        said,
-        ha="center",
-        va="center",
-        color=INK if bright > 0.55 else "white",
-    )
 
 
 def forest(audit: Audit) -> Figure:
@@ -204,7 +123,7 @@ def _forest(panels: Sequence[Sequence[Line]], score: str) -> Figure:
 
 def _asked(line: Line) -> str:
     statistic = line.estimand.statistic
-    words = {names.MEAN: "", names.NEGATIVE_SHARE: " (share below zero)"}
+    words = {names.MEAN: "", names.NEGATIVE_SHARE: " (share)"}
     return line.estimand.name + words.get(statistic, f" ({statistic})")
 
 

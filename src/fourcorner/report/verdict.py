@@ -163,7 +163,8 @@ def _limits(audit: Audit, lines: Sequence[Line]) -> list[str]:
         "difference.",
         "That gains differ between channels does not say which channel is right.",
         f"The numbers are about {_cohort(audit, funnel)}, and units like them, mixed as the "
-        f"weights say ({'; '.join(_mixtures(audit))}). Other tasks, channels or mixtures may differ.",
+        f"weights say ({'; '.join(_mixtures(audit))}). Other tasks, channels or mixtures may "
+        f"differ.",
     ]
     if drawn:
         pointwise = (
