@@ -321,6 +321,7 @@ def _value_faults(table: Table, data: DataSpec) -> Iterator[str]:
     )
     checks = [
         (_blank("u"), "u", f"{data.unit}: an empty unit id"),
+        ("contains(u, chr(0))", "u", f"{data.unit}: an id with a null character"),
         (infinite, "y", f"{data.score}: an infinite score"),
         (
             f"NOT {missing} AND NOT {infinite} AND NOT {number}",
@@ -330,6 +331,7 @@ def _value_faults(table: Table, data: DataSpec) -> Iterator[str]:
     ]
     if data.transition:
         checks.append((_blank("t"), "t", f"{data.transition}: an empty id"))
+        checks.append(("contains(t, chr(0))", "t", f"{data.transition}: a null character"))
     if data.stratum:
         checks.append((_blank("s"), "s", f"{data.stratum}: an empty stratum"))
     counted = ", ".join(f"count(*) FILTER ({condition})" for condition, _, _ in checks)

@@ -153,5 +153,5 @@ class Section:
 
 def nearest(word: str, choices: Iterable[str]) -> str:
     """The closest of some names, as the end of an error message."""
-    close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.6)
     return f" (did you mean {close[0]!r}?)" if close else ""
