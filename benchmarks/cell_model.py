@@ -149,7 +149,7 @@ def gradient_times(cohort: Cohort, grown: dict[int, CellData]) -> Found:
         for units, stats in grown.items()
     }
     bare = gradient.bare_work(np.linalg.cholesky(covariance), own, len(cohort.strata))
-    best = gradient.least({**runners, **bare}, calls=400, rounds=150)
+    best = gradient.least({**runners, **bare}, calls=20, rounds=2000)
     by_units = {name: best[name] for name in runners}
     work = {name: best[name] for name in bare}
     flat = max(by_units.values()) / min(by_units.values())

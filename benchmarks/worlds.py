@@ -4,7 +4,7 @@ Units of stratum g have effect coefficients N(β + δ_g, s_g² Σ); a cell is a 
 rows of the basis. The numbers are of the size of the bundled cube's (nats).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -65,22 +65,23 @@ def fixed(sizes: tuple[int, ...]) -> Maker:
     return lambda _: world
 
 
-def varied(sizes: tuple[int, ...], tau: float) -> Maker:
-    """The same parameters but for the strata's deviations, drawn anew with sd τ σ."""
+def varied(sizes: tuple[int, ...], taus: Sequence[float]) -> Maker:
+    """The same parameters but for the strata's deviations, drawn anew with sd τ σ, one of τ."""
     base = fixed(sizes)
 
     def make(generator: np.random.Generator) -> World:
+        tau = float(generator.choice(taus))
         return replace(base(generator), deviation=_deviations(tau, UNIT_SD, generator))
 
     return make
 
 
-def sampled(sizes: tuple[int, ...], tau: float) -> Maker:
+def sampled(sizes: tuple[int, ...], taus: Sequence[float]) -> Maker:
     """As `varied`, but each unit's stratum is drawn too, with the sizes as expectations.
 
     Drawn again until every stratum has two units.
     """
-    base = varied(sizes, tau)
+    base = varied(sizes, taus)
 
     def make(generator: np.random.Generator) -> World:
         world = base(generator)

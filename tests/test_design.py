@@ -31,7 +31,7 @@ from fourcorner.design.means import stratum_totals, weighted
 from fourcorner.design.medians import medians
 from fourcorner.errors import NotIdentified
 from fourcorner.estimands import Estimand
-from fourcorner.results import Estimate
+from fourcorner.results import Estimate, records, to_json
 from fourcorner.spec import parse_spec
 from fourcorner.weights import TargetWeights, resolve_all
 
@@ -349,6 +349,7 @@ def test_every_row_equals_plain_loops_over_the_table(table):
     ]
     rows = estimate(table, estimands, declared, draws=1)
     assert len(rows) == len(estimands) * len(declared)
+    assert "NaN" not in to_json({"estimates": records(list(rows.values()))})
     for name, (_, corners) in wanted.items():
         values = naive_values(cells, corners)
         for statistic, mixture in itertools.product(names.STATISTICS, declared):

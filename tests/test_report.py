@@ -496,6 +496,13 @@ def test_funnel_table_counts_what_was_lost_at_each_stage(gaps):
     assert "2 of 4 units and 2 of 4 transitions are complete in every cell" in page.text
 
 
+def test_cells_are_listed_openly_only_where_something_was_lost(gaps, full_page):
+    opened = [attrs for tag, attrs in Page(html.render(gaps, PROVENANCE)).tags if tag == "details"]
+    assert sum("open" in attrs for attrs in opened) == 1
+    assert "4 cells, nothing lost" in full_page.text
+    assert not any("open" in attrs for tag, attrs in full_page.tags if tag == "details")
+
+
 def test_funnel_bars_are_as_long_as_their_counts(gaps):
     bars = plots.funnel(scores.funnel(gaps.scores)).axes[0].patches
     lengths = [

@@ -92,7 +92,7 @@ def frame(rows, header=HEADER):
     return pd.DataFrame(rows, columns=header)
 
 
-# --- what a table becomes ------------------------------------------------------------------------
+# --- what a table becomes -------------------------------------------------------------------------
 
 
 def test_a_full_table_becomes_a_dense_array_in_declared_order(table):
@@ -330,7 +330,7 @@ def test_the_table_of_a_spec_is_found_from_its_folder(table):
     assert faults(spec(), None) == ("the spec has no data.path; pass a table",)
 
 
-# --- cells, cohort, funnel -----------------------------------------------------------------------
+# --- cells, cohort, funnel ------------------------------------------------------------------------
 
 # Unit a is whole. Unit b lacks the row (after, g, layout 2). Unit c has no score in (before, d),
 # neither layout: one is blank, one NaN. A row of another copy is left out.
@@ -425,7 +425,7 @@ def test_a_dataset_goes_to_netcdf_and_back(partial, tmp_path):
     xr.testing.assert_identical(scores.cells(back), scores.cells(partial))
 
 
-# --- faults --------------------------------------------------------------------------------------
+# --- faults ---------------------------------------------------------------------------------------
 
 
 def one_fault(declared, source):
@@ -663,8 +663,7 @@ def test_columns_that_are_not_there_are_named_with_the_nearest(table):
         "unit: no column 'ids' (did you mean 'id'?)",
         "stratum: no column 'Target' (did you mean 'target'?)",
         "attributes: no column 'knd' (did you mean 'kind'?)",
-        "where: no column 'copy'",
-        "the columns are id, target, kind, phase, view, layout, y",
+        "where: no column 'copy'. The columns are id, target, kind, phase, view, layout, y",
     )
 
 
@@ -720,3 +719,29 @@ def test_lines_are_those_of_the_file_after_quoted_line_breaks_and_blank_lines(ta
 def test_rows_of_a_frame_are_counted_from_one():
     rows = frame(with_values({5: "inf"}, "y")).set_axis([f"i{n}" for n in range(16)])
     assert one_fault(spec(), rows) == "y: an infinite score: 1 row(s); row 4 has 'inf'"
+
+
+ODD = st.one_of(
+    st.sampled_from(["a", "b", "d", "g", "1", "2.0", "yes", "", " ", "nan", "inf", "1e309"]),
+    st.none(),
+    st.integers(-2, 3),
+    st.floats(),
+    st.booleans(),
+    st.text(max_size=3),
+    st.dates(),
+)
+
+
+@settings(max_examples=15)
+@given(st.data())
+def test_a_table_with_random_changes_is_a_dataset_or_a_table_error(data):
+    rows = cube()
+    for _ in range(data.draw(st.integers(0, 3))):
+        rows[data.draw(st.integers(0, 15))][data.draw(st.integers(0, 6))] = data.draw(ODD)
+    rows = frame(data.draw(st.permutations(rows))[: data.draw(st.integers(0, 16))])
+    try:
+        found = read_scores(spec(), rows)
+    except TableError:
+        return
+    assert scores.funnel(found)["present"] == len(rows)
+    xr.testing.assert_identical(found, read_scores(spec(), rows.iloc[::-1]))

@@ -106,7 +106,7 @@ def with_estimand(line):
     return SMALL + line
 
 
-# --- what a spec means -------------------------------------------------------------------------
+# --- what a spec means ----------------------------------------------------------------------------
 
 
 def test_every_key_of_the_data_table_is_read():
@@ -547,7 +547,7 @@ def test_a_section_reports_what_nobody_asked_for_and_only_once():
     assert found == ["[part] unknown key 'nmae' (did you mean 'name'?)"]
 
 
-# --- nothing but a Spec or a SpecError -----------------------------------------------------------
+# --- nothing but a Spec or a SpecError ------------------------------------------------------------
 
 WORDS = [
     *("kind", "scores", "title", "data", "estimands", "weights", "model", "priors", "sampler"),

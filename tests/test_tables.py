@@ -51,7 +51,7 @@ def file(tmp_path):
     return lambda name, data: write(tmp_path / name, data)
 
 
-# --- the same table, whatever carries it ---------------------------------------------------------
+# --- the same table, whatever carries it ----------------------------------------------------------
 
 SPEC = parse_spec("""
 kind = "scores"
@@ -213,7 +213,7 @@ def test_a_frame_that_duckdb_cannot_read_is_a_table_error(column):
     assert "cannot be read" in fault(pd.DataFrame({"a": column}))
 
 
-# --- text tables ---------------------------------------------------------------------------------
+# --- text tables ----------------------------------------------------------------------------------
 
 
 def test_text_is_never_re_typed(file):
@@ -392,7 +392,7 @@ def test_a_gzip_file_in_two_members_is_read_whole(file):
     assert load(path)[1] == [("1", "2"), ("3", "4")]
 
 
-# --- names of columns and files ------------------------------------------------------------------
+# --- names of columns and files -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -491,7 +491,7 @@ def test_an_impossible_path_is_a_run_error(path):
         load(path)
 
 
-# --- derived columns -----------------------------------------------------------------------------
+# --- derived columns ------------------------------------------------------------------------------
 
 LOGPROBS = "item,order,m,M,Preference\n1,out2=m,-0.5,-2,1\n2,out2=M,-3,-1,\n3,out2=M,,-1,2\n"
 
@@ -632,7 +632,7 @@ def test_the_columns_of_an_expression_are_found_by_their_exact_names():
     )
 
 
-# --- nothing gets out ----------------------------------------------------------------------------
+# --- nothing gets out -----------------------------------------------------------------------------
 
 READERS = [
     "read_text('{}')", "read_blob('{}')", "read_csv('{}')", "read_csv_auto('{}')",
@@ -704,7 +704,7 @@ def test_a_frame_is_left_as_it_was():
     pd.testing.assert_frame_equal(frame, CARRIED)
 
 
-# --- small texts ---------------------------------------------------------------------------------
+# --- small texts ----------------------------------------------------------------------------------
 
 
 def test_a_text_is_written_once_and_read_back(tmp_path):

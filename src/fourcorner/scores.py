@@ -240,14 +240,14 @@ def _require_columns(table: Table, data: DataSpec) -> None:
     ]
     if faults:
         more = f" and {len(table.columns) - MANY} more" if len(table.columns) > MANY else ""
-        faults.append(f"the columns are {', '.join(table.columns[:MANY])}{more}")
+        faults[-1] += f". The columns are {', '.join(table.columns[:MANY])}{more}"
         raise TableError(faults, table.source)
 
 
 def _text_sql(table: Table, column: str) -> str:
     """A column as text; a floating NaN is nothing there, and a single is its exact double."""
     name = table.column(column)
-    if table.type_of(column) in {"FLOAT", "DOUBLE"}:
+    if table.types[column] in {"FLOAT", "DOUBLE"}:
         return f"nullif(CAST(CAST({name} AS DOUBLE) AS VARCHAR), 'nan')"
     return f"CAST({name} AS VARCHAR)"
 

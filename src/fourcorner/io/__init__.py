@@ -1,5 +1,6 @@
 """Files in and out: the only package that touches the file system.
 
-`tables` reads score tables through DuckDB, `files` reads and writes small texts, `runs` writes a
+`tables` reads score tables through DuckDB, with `text` for what lines a text has and `sql` for
+what an expression may be, `files` reads and writes small texts, `runs` writes a
 run directory whole or not at all.
 """

@@ -71,9 +71,11 @@ class Table:
         """A column as an SQL identifier; DuckDB folds case, our columns do not."""
         return quote(sql_names(self.columns)[name])
 
-    def type_of(self, name: str) -> str:
-        """DuckDB's type of a column; the table has a row."""
-        return str(self.one(f"SELECT typeof({self.column(name)}) FROM rows LIMIT 1")[0])
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """DuckDB's type of each column."""
+        described = {row[0]: row[1] for row in self.connection.execute("DESCRIBE rows").fetchall()}
+        return {column: described[name] for column, name in sql_names(self.columns).items()}
 
     def place(self, row: int) -> str:
         """Where a row is, in words: its line in a text file, else its number."""

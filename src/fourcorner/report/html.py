@@ -24,7 +24,6 @@ from fourcorner.report.verdict import verdict
 
 TEMPLATE = "report.html"
 MOST_DEVIATIONS = 80  # rows of a figure that still reads
-LISTED_CELLS = 6
 FEW_STRATA = 10  # too few to say much about how strata differ
 VERDICTS = {"fail": "failed", "shown": "shown", "pass": "passed", "not_run": "not run"}
 STAGES = {
@@ -115,7 +114,6 @@ def _funnel(audit: Audit) -> dict[str, Any]:
         "counts": counts,
         "stages": STAGES,
         "where": where,
-        "open": lost or len(counts["by_channel"]) <= LISTED_CELLS,
         "lost": lost,
         "figure": _figure(
             plots.funnel(counts), "funnel", f"Number of scores at each stage: {'; '.join(stages)}."
