@@ -336,7 +336,7 @@ def naive_quantile(ordered, share):
 # Point estimates
 
 
-@settings(EXAMPLES, max_examples=30)
+@settings(EXAMPLES, max_examples=25)
 @given(tables())
 def test_every_row_equals_plain_loops_over_the_table(table):
     declared, shares = mixtures(table.frame)
@@ -442,11 +442,14 @@ def test_a_zero_gain_is_not_negative_through_rounding(sign):
             for (phase, _), (_, pair) in zip(phases, phases[::sign], strict=True):
                 pairs = zip("LM", pair, strict=True)
                 rows += [(task, "t", 0, phase, view, layout, score) for layout, score in pairs]
-    table = simple(rows, replicate)
-    for contrast in (gain(view="a"), gain(view="b"), omega(view=("a", "b"))):
-        row = one(table, contrast, names.NEGATIVE_SHARE, draws=50)
-        assert (row.value, row.count) == (0.0, 0)
-        assert one(table, contrast, draws=50).value == 0.0
+    estimands = [
+        Estimand(contrast.name, contrast, statistic)
+        for contrast in (gain(view="a"), gain(view="b"), omega(view=("a", "b")))
+        for statistic in names.STATISTICS
+    ]
+    for row in estimate(simple(rows, replicate), estimands, draws=50).values():
+        assert row.value == 0.0
+        assert row.count in (0, None)
 
 
 def test_layouts_that_cancel_leave_no_negative_gain():
@@ -838,7 +841,7 @@ def every_row(table, seed=0):
     return estimate(table.cells(), every_estimand(table), declared, draws=DRAWS, seed=seed)
 
 
-@settings(EXAMPLES, max_examples=10)
+@settings(EXAMPLES, max_examples=6)
 @given(tables(), st.integers(0, 2**32 - 1))
 def test_the_order_of_rows_changes_nothing(table, seed):
     shuffled = table.frame.sample(frac=1, random_state=seed)
@@ -881,7 +884,7 @@ def test_renaming_strata_changes_labels_only(table, permuted):
         assert_same(row, others[key], **labels)
 
 
-@settings(EXAMPLES, max_examples=10)
+@EXAMPLES
 @given(tables())
 def test_renaming_levels_changes_labels_only(table):
     renamed = {"a": "true", "b": "3", "c": "Ω level"}

@@ -6,8 +6,9 @@ import subprocess
 import sys
 import zipfile
 
-import fits
 import pytest
+
+import fits
 
 
 @pytest.fixture(scope="module")

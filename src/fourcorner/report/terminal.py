@@ -96,7 +96,7 @@ def _estimates(found: "Audit") -> Table:
 def _side_by_side(
     rows: list[Estimate],
 ) -> dict[str, dict[str, tuple[Estimate | None, Estimate | None]]]:
-    """Design row (on the fit's cohort where there is one) and posterior row, by name and mixture."""
+    """Design row (on the fit's cohort if there is one) and posterior row, by name and mixture."""
     paired: dict[str, dict[str, tuple[Estimate | None, Estimate | None]]] = {}
     for row in rows:
         if row.population != names.POPULATION_UNITS:
