@@ -27,7 +27,7 @@ from benchmarks.digest import digest, sources
 from benchmarks.worlds import BASIS, FACTORS, STRATA, World
 from fourcorner import contrasts, names
 from fourcorner.bayes import basis as bases
-from fourcorner.bayes import engine, outputs, sample
+from fourcorner.bayes import outputs, sample
 from fourcorner.bayes.data import sufficient
 from fourcorner.bayes.locations import draw_locations
 from fourcorner.bayes.posterior import contrast_draws
@@ -90,9 +90,9 @@ def refit(cells: xr.DataArray, basis: bases.Basis, given: PriorSpec, seed: int) 
     groups = {
         names.POSTERIOR: outputs.parameters(located, basis, stats.strata),
         names.OBSERVED_DATA: cells.to_dataset(name=names.CELLS),
-        names.CONSTANT_DATA: engine._constants(stats, basis, priors),
+        names.CONSTANT_DATA: outputs.constants(stats, basis, priors, list(STRATA)),
     }
-    return outputs.assemble(groups, {"seed": seed, "strata_of_data": "\n".join(STRATA)})
+    return outputs.assemble(groups, {"seed": seed})
 
 
 def recovery(tree: xr.DataTree, world: World, _: int) -> Found:

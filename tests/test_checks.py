@@ -27,13 +27,14 @@ def with_posterior(tree, **variables):
 
 
 def verdicts(rows):
+    """Verdicts by target."""
     return {row.target: row.verdict for row in rows}
 
 
 @pytest.mark.parametrize("fitted", [fits.cube, fits.face, fits.unstratified])
 def test_the_shared_fits_pass_both_checks(fitted):
     rows = fitted().audit.check_rows
-    assert {row.name for row in rows} == {"convergence", "design_agreement"}
+    assert {row.name for row in rows} == {"convergence", "design_agreement", "design_predictive"}
     assert [row for row in rows if row.verdict == "fail"] == []
 
 
@@ -80,15 +81,16 @@ def test_a_divergence_fails_and_says_what_was_tried():
 def test_a_location_moved_by_half_a_standard_error_fails_agreement():
     tree = fits.face().tree
     estimands = list(as_estimands({"omega": OMEGA}).values())
-    honest = design_agreement.compare(tree, OMEGA, EMPIRICAL)
+    honest = design_agreement.compare(tree, [(OMEGA, EMPIRICAL)])[0]
     error = np.sqrt(honest.design_variance)
     means = group(tree, "posterior")["cell_mean"].values.copy()
     means[:, :, :, 1, 1] += 0.5 * error  # after, generated: moves Ω by as much
     moved = with_posterior(tree, cell_mean=means)
     rows = design_agreement.check(moved, estimands, [EMPIRICAL])
-    assert verdicts(rows) == {"omega (empirical)": "fail"}
+    assert verdicts(rows[:1]) == {"omega (empirical)": "fail"}
+    assert [(row.name, row.verdict) for row in rows[1:]] == [("design_predictive", "shown")]
     assert "look at its effects" in rows[0].message
-    assert verdicts(design_agreement.check(tree, estimands, [EMPIRICAL])) == {
+    assert verdicts(design_agreement.check(tree, estimands, [EMPIRICAL])[:1]) == {
         "omega (empirical)": "pass"
     }
 
@@ -96,7 +98,7 @@ def test_a_location_moved_by_half_a_standard_error_fails_agreement():
 def test_a_significant_difference_too_small_to_matter_passes():
     tree = fits.face().tree
     estimands = list(as_estimands({"omega": OMEGA}).values())
-    honest = design_agreement.compare(tree, OMEGA, EMPIRICAL)
+    honest = design_agreement.compare(tree, [(OMEGA, EMPIRICAL)])[0]
     error = np.sqrt(honest.design_variance)
     means = group(tree, "posterior")["cell_mean"].values.copy()
     means[:, :, :, 1, 1] += honest.design - honest.posterior - 0.09 * error
@@ -115,7 +117,7 @@ def test_a_significant_difference_too_small_to_matter_passes():
 
 def test_the_two_variances_are_those_of_the_dense_normal():
     tree = fits.face().tree
-    found = design_agreement.compare(tree, OMEGA, EQUAL)
+    found = design_agreement.compare(tree, [(OMEGA, EQUAL)])[0]
     posterior, constants = group(tree, "posterior"), group(tree, "constant_data")
     rows = constants["basis"].values.reshape(4, -1)
     contrast = (
@@ -170,6 +172,47 @@ def test_holm_steps_down(p_values, rejected):
 
 
 def test_z_and_p_belong_together():
-    found = design_agreement.compare(fits.face().tree, OMEGA, EQUAL)
+    found = design_agreement.compare(fits.face().tree, [(OMEGA, EQUAL)])[0]
     assert found.p == pytest.approx(2 * stats.norm.sf(abs(found.z)))
     assert 0 < found.predictive_share < 1
+
+
+def test_draws_that_are_not_finite_fail_convergence():
+    tree = fits.face().tree
+    effects = group(tree, "posterior")["effects"].values.copy()
+    effects[2, 17, 1] = np.nan
+    rows = convergence.check(with_posterior(tree, effects=effects), [], [])
+    assert verdicts(rows)["R-hat of parameters"] == "fail"
+    assert "effects" in rows[0].message
+
+
+def test_energy_is_judged_chain_by_chain():
+    tree = fits.face().tree.copy(deep=True)
+    stats_group = group(tree, "sample_stats")
+    energy = np.random.default_rng(0).normal(size=(4, 1000)) * np.array([[1], [1], [1], [9]])
+    tree["sample_stats"] = stats_group.assign(energy=(("chain", "draw"), energy))
+    row = next(row for row in convergence.check(tree, [], []) if row.target.startswith("energy"))
+    # independent draws: mean squared difference is twice the variance
+    assert row.value == pytest.approx(2, abs=0.2)
+
+
+def test_a_contrast_that_the_formula_fixes_is_zero_without_interval_or_probability():
+    tree = fits.face().tree.copy(deep=True)
+    constants = group(tree, "constant_data")
+    free = ~np.char.startswith(constants["component"].values.astype(str), "state:")
+    tree["constant_data"] = constants.assign(
+        component_prior_variance=constants["component_prior_variance"] * free
+    )
+    posterior = group(tree, "posterior")
+    flat = posterior["cell_mean"].mean("view") + 0 * posterior["cell_mean"]
+    tree["posterior"] = posterior.assign(cell_mean=flat.transpose(*posterior["cell_mean"].dims))
+    row = fc.posterior(tree, OMEGA, {"equal": "equal"}).iloc[0]
+    assert (row["value"], row["interval"]) == (0.0, None)
+    assert "leave no room" in row["notes"][0]
+    assert len(fc.probabilities(tree, OMEGA, {"equal": "equal"})) == 0
+    estimands = list(as_estimands({"omega": OMEGA}).values())
+    found = verdicts(convergence.check(tree, estimands, [EQUAL]))
+    assert found["R-hat of estimands"] == "not_run"
+    (agreement, *_) = design_agreement.check(tree, estimands, [EQUAL])
+    assert agreement.value == pytest.approx(design_agreement.compare(tree, [(OMEGA, EQUAL)])[0].z)
+    assert np.isfinite(agreement.value)

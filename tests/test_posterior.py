@@ -108,8 +108,10 @@ def test_reversal_is_asked_of_a_first_order_omega_only():
 
 
 def test_weights_on_a_stratum_outside_the_fit_are_refused():
-    tree = fits.face().tree.copy()
-    tree.attrs["strata_of_data"] = "huge\nlarge\nsmall"
+    tree = fits.face().tree.copy(deep=True)
+    constants = group(tree, "constant_data").drop_vars("strata_of_data")
+    more = ("data_stratum", ["huge", "large", "small"])
+    tree["constant_data"] = constants.assign(strata_of_data=more)
     row = fc.posterior(tree, OMEGA, {"equal": "equal"}).iloc[0]
     assert row["value"] is None or np.isnan(row["value"])
     assert row["refused"]["reason"] == "empty_stratum"

@@ -168,7 +168,6 @@ def fake_tree(data, draws=60, strata=("no", "yes"), seed=0):
     }
     tree = xr.DataTree.from_dict(groups)
     tree.attrs.update(cohort="joint", seed=7, compile_s=1.5, sample_s=2.25)
-    tree.attrs["strata_of_data"] = "\n".join(strata)
     return tree
 
 

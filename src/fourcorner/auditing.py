@@ -102,6 +102,7 @@ def posterior_audit(data: xr.Dataset, spec: Spec, progress: Progress = lambda _:
     """
     estimands, mixtures = _asked(data, spec)
     tree = bayes.fit(data, spec, progress=progress)
+    left_out = str(tree.attrs["left_out"])
     return Audit(
         spec,
         data,
@@ -109,6 +110,7 @@ def posterior_audit(data: xr.Dataset, spec: Spec, progress: Progress = lambda _:
         posterior.probabilities(tree, estimands, mixtures),
         convergence.check(tree, estimands, mixtures),
         tree,
+        (*posterior.not_modelled(estimands), *([left_out] if left_out else [])),
     )
 
 
@@ -153,6 +155,7 @@ def audit(
     assert fitted.tree is not None
     rows += _joint_rows(data, spec, estimands, mixtures, draws)
     checks = design_agreement.check(fitted.tree, estimands, mixtures)
+    fitted.tree[names.ESTIMATOR_PREDICTIVE] = _replicated(fitted.tree, estimands, mixtures)
     return Audit(
         spec,
         data,
@@ -160,6 +163,7 @@ def audit(
         fitted.probability_rows,
         fitted.check_rows + checks,
         fitted.tree,
+        fitted.not_available,
     )
 
 
@@ -173,6 +177,24 @@ def timing(tree: xr.DataTree | None) -> dict[str, float] | None:
 
 def _asked(data: xr.Dataset, spec: Spec) -> tuple[list[Estimand], list[TargetWeights]]:
     return list(as_estimands(spec).values()), resolve_all(spec, scores.strata(data))
+
+
+def _replicated(
+    tree: xr.DataTree, estimands: Sequence[Estimand], mixtures: Sequence[TargetWeights]
+) -> xr.Dataset:
+    """Replicated design estimates of every mean, for all draws."""
+    dims = (names.CHAIN, names.DRAW)
+    return xr.Dataset(
+        {
+            f"{estimand.name} ({mixture.name})": (
+                dims,
+                design_agreement.replicated(tree, estimand.contrast, mixture),
+            )
+            for estimand in estimands
+            for mixture in mixtures
+            if estimand.statistic == names.MEAN and posterior.shares(tree, mixture) is not None
+        }
+    )
 
 
 def _joint_rows(

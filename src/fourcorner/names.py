@@ -41,6 +41,11 @@ VAR_BASIS: Final = "basis"
 VAR_ORDER: Final = "component_order"
 VAR_BY_STRATUM: Final = "component_by_stratum"
 VAR_PRIOR_VARIANCE: Final = "component_prior_variance"
+VAR_PRIOR_SCALES: Final = "prior_scales"
+PRIOR_NAME: Final = "prior_name"
+VAR_STRATA: Final = "strata_of_data"
+DATA_STRATUM: Final = "data_stratum"
+COMPONENT_2: Final = "component_2"
 
 # Groups of a fit's DataTree
 POSTERIOR: Final = "posterior"
@@ -59,7 +64,8 @@ RESERVED: Final = frozenset(
         TRANSITION, UNIT, TRANSITION_ID, STRATUM, STATE, SCORE, PRESENT, CELLS, CHAIN, DRAW,
         EFFECT, STRATUM_EFFECT, COMPONENT, ORDER, ESTIMAND, VAR_EFFECT, VAR_DEVIATION, VAR_TAU,
         VAR_UNIT_SD, VAR_COVARIANCE, VAR_STRATUM_SCALE, VAR_CELL_MEAN,
-        VAR_UNITS, VAR_BASIS, VAR_ORDER, VAR_BY_STRATUM, VAR_PRIOR_VARIANCE, "at", "sample",
+        VAR_UNITS, VAR_BASIS, VAR_ORDER, VAR_BY_STRATUM, VAR_PRIOR_VARIANCE, VAR_PRIOR_SCALES,
+        PRIOR_NAME, VAR_STRATA, DATA_STRATUM, COMPONENT_2, "at", "sample",
     }
 )  # fmt: skip
 

@@ -23,6 +23,7 @@ from fourcorner.sections import nearest
 from fourcorner.spec import DataSpec, Spec
 
 EXAMPLES = 3
+ROUNDING = 1e-12  # relative
 MANY = 30
 BLANK = r"\s*"
 
@@ -99,6 +100,8 @@ def read_scores(spec: Spec, table: object = None) -> xr.Dataset:
 def cells(scores: xr.Dataset) -> xr.DataArray:
     """Reduced cell values: the mean over replicates, NaN unless every replicate is finite.
 
+    Replicates that cancel leave a trace of either sign; a mean that small beside them is zero.
+
     Parameters
     ----------
     scores : xarray.Dataset
@@ -109,8 +112,10 @@ def cells(scores: xr.Dataset) -> xr.DataArray:
     xarray.DataArray
         Dims (transition, state, one per channel factor); native units.
     """
-    score = scores[names.SCORE]
-    return score.mean(replicate_dims(scores), skipna=False).rename(names.CELLS)
+    score, replicates = scores[names.SCORE], replicate_dims(scores)
+    mean = score.mean(replicates, skipna=False)
+    trace = ROUNDING * abs(score).mean(replicates, skipna=False)
+    return mean.where(~(abs(mean) <= trace), 0.0).rename(names.CELLS)
 
 
 def factors(scores: xr.Dataset | xr.DataArray) -> dict[str, list[str]]:

@@ -62,7 +62,7 @@ def coords(basis: Basis, strata: tuple[str, ...]) -> dict[str, list[Graph]]:
         names.STRATUM_EFFECT: labels[varying].tolist(),
         names.ORDER: sorted(set(basis.order[varying].tolist())),
         names.COMPONENT: list(basis.labels),
-        f"{names.COMPONENT}_2": list(basis.labels),
+        names.COMPONENT_2: list(basis.labels),
     }
 
 
@@ -140,7 +140,7 @@ def _variances(basis: Basis, strata: int, scale: dict[str, Graph]) -> tuple[Grap
     )
     pm.Deterministic(names.VAR_UNIT_SD, sds, dims=names.COMPONENT)
     pm.Deterministic(
-        names.VAR_COVARIANCE, factor @ factor.T, dims=(names.COMPONENT, f"{names.COMPONENT}_2")
+        names.VAR_COVARIANCE, factor @ factor.T, dims=(names.COMPONENT, names.COMPONENT_2)
     )
     if strata == 1:
         return factor, np.zeros(size), np.ones(1)

@@ -62,7 +62,9 @@ def joint_cells(cells: xr.DataArray, cohort: NDArray[np.bool_]) -> xr.DataArray:
     units = kept[names.UNIT].values
     if len(units) == 0:
         never = _never_observed(cells)
-        because = f"never measured: {never}" if never else "no unit is complete in every cell"
+        because = (
+            f"never measured in full: {never}" if never else "no unit is complete in every cell"
+        )
         msg = (
             f"the joint cohort is empty ({because}); the cell model needs units that are complete "
             f"in every cell of the spec's channels"

@@ -5,18 +5,17 @@ it. Pinned by `tests/test_fit.py`.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 
-import numpy as np
 import xarray as xr
 
 from fourcorner import names, scores
 from fourcorner.bayes import basis as bases
 from fourcorner.bayes import outputs, sample
-from fourcorner.bayes.cells import full, prior_variance
-from fourcorner.bayes.data import CellData, joint_cells, sufficient
+from fourcorner.bayes.cells import full
+from fourcorner.bayes.data import joint_cells, sufficient
 from fourcorner.bayes.locations import draw_locations
-from fourcorner.bayes.priors import Priors, resolve
+from fourcorner.bayes.priors import resolve
 from fourcorner.spec import Spec
 
 PRIOR_DRAWS = 1000
@@ -82,14 +81,13 @@ def fit(
         names.OBSERVED_DATA: cells.to_dataset(name=names.CELLS),
         names.LOG_LIKELIHOOD: likelihood,
         names.LOG_PRIOR: sample.log_prior(model, located),
-        names.CONSTANT_DATA: _constants(stats, basis, priors),
+        names.CONSTANT_DATA: outputs.constants(stats, basis, priors, scores.strata(data)),
     }
     left_out = [name for name, group in groups.items() if group is None]
     attrs = {
         "title": spec.title,
         "family": spec.model.family,
         "cohort": names.COHORT_JOINT,
-        "strata_of_data": "\n".join(scores.strata(data)),
         "seed": sampler.seed,
         "compile_s": compiled.seconds,
         "sample_s": draws.seconds,
@@ -103,29 +101,6 @@ def _fitted_strata(cells: xr.DataArray) -> list[str]:
     if names.STRATUM not in cells.coords:
         return [""]
     return sorted(set(cells[names.STRATUM].values.tolist()))
-
-
-def _constants(stats: CellData, basis: bases.Basis, priors: Priors) -> xr.Dataset:
-    shape = [len(levels) for levels in basis.factors.values()]
-    scales = asdict(priors)
-    return xr.Dataset(
-        {
-            names.VAR_UNITS: (names.STRATUM, stats.count),
-            names.VAR_BASIS: (
-                (names.COMPONENT, *basis.factors),
-                basis.rows.reshape(-1, *shape),
-            ),
-            names.VAR_ORDER: (names.COMPONENT, basis.order),
-            names.VAR_BY_STRATUM: (names.COMPONENT, basis.by_stratum.astype(int)),
-            names.VAR_PRIOR_VARIANCE: (names.COMPONENT, prior_variance(basis, scales)),
-            **{f"prior_{name}": np.float64(value) for name, value in scales.items()},
-        },
-        coords={
-            names.STRATUM: list(stats.strata),
-            names.COMPONENT: list(basis.labels),
-            **{name: list(levels) for name, levels in basis.factors.items()},
-        },
-    )
 
 
 def _left_out(groups: list[str]) -> str:

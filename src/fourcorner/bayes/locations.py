@@ -117,7 +117,7 @@ def draw_locations(
     given = variances(draws, data.count, basis.order, basis.by_stratum)
     location = cells.prior_location(basis, asdict(priors))
     common = cells.prior_variance(basis, asdict(priors))
-    generator = np.random.default_rng([seed, 0])
+    generator = np.random.default_rng([seed, 3])
     step = max(1, BLOCK // data.mean.size**2)
     blocks = [
         _conditional_draw(data, location, common, given.block(slice(i, i + step)), generator)

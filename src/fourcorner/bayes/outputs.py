@@ -5,6 +5,7 @@ and saves to netCDF and loads again unchanged. Pinned by `tests/test_fit.py`.
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from numpy.typing import NDArray
 
 from fourcorner import names
 from fourcorner.bayes.basis import Basis
-from fourcorner.bayes.data import stratum_codes
+from fourcorner.bayes.cells import prior_variance
+from fourcorner.bayes.data import CellData, stratum_codes
+from fourcorner.bayes.priors import Priors
 
 Floats = NDArray[np.float64]
 
@@ -155,7 +158,7 @@ def predictive(
     scale, means = _stratum_scale(thin, len(strata)), _flat_means(thin)
     covariance = thin[names.VAR_COVARIANCE].values.reshape(-1, *(2 * [len(basis.labels)]))
     codes = stratum_codes(cells, strata)
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng([seed, 4])
     noise = generator.standard_normal((len(means), len(codes), len(basis.labels)))
     shift = noise @ (np.linalg.cholesky(covariance).swapaxes(1, 2) @ basis.rows)
     replicated = means[:, codes] + scale[:, codes, None] * shift
@@ -186,6 +189,34 @@ def _unit_coords(posterior: xr.Dataset, cells: xr.DataArray) -> dict[str, Any]:
         **{dim: posterior[dim].values for dim in keep},
         names.UNIT: cells[names.UNIT].values.astype(str),
     }
+
+
+def constants(
+    stats: CellData, basis: Basis, priors: Priors, strata_of_data: list[str]
+) -> xr.Dataset:
+    """What contrasts, weights and checks need of a fit besides its draws."""
+    shape = [len(levels) for levels in basis.factors.values()]
+    scales = asdict(priors)
+    return xr.Dataset(
+        {
+            names.VAR_UNITS: (names.STRATUM, stats.count),
+            names.VAR_BASIS: (
+                (names.COMPONENT, *basis.factors),
+                basis.rows.reshape(-1, *shape),
+            ),
+            names.VAR_ORDER: (names.COMPONENT, basis.order),
+            names.VAR_BY_STRATUM: (names.COMPONENT, basis.by_stratum.astype(int)),
+            names.VAR_PRIOR_VARIANCE: (names.COMPONENT, prior_variance(basis, scales)),
+            names.VAR_PRIOR_SCALES: (names.PRIOR_NAME, np.array(list(scales.values()))),
+            names.VAR_STRATA: (names.DATA_STRATUM, np.array(strata_of_data, dtype=str)),
+        },
+        coords={
+            names.STRATUM: list(stats.strata),
+            names.COMPONENT: list(basis.labels),
+            names.PRIOR_NAME: list(scales),
+            **{name: list(levels) for name, levels in basis.factors.items()},
+        },
+    )
 
 
 def assemble(groups: Mapping[str, xr.Dataset | None], attrs: Mapping[str, Any]) -> xr.DataTree:

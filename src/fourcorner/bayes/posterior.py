@@ -20,6 +20,8 @@ from fourcorner.weights import TargetWeights
 Floats = NDArray[np.float64]
 
 KIND = "equal-tailed credible"
+FIXED = "no interval: the model's effects leave no room for this contrast, so it is zero"
+NOTHING = 1e-12  # relative; what rounding leaves of a loading that is zero
 RETRY = "no interval: retry noise is not measured, so the cohort's own value is its observed one"
 
 
@@ -40,6 +42,21 @@ def shares(tree: xr.DataTree, mixture: TargetWeights) -> Floats | None:
     if any(share > 0 for name, share in by_name.items() if name not in fitted):
         return None
     return np.array([by_name[name] for name in fitted])
+
+
+def loading(tree: xr.DataTree, contrast: contrasts.Contrast) -> Floats:
+    """A contrast of cells as a contrast of effect coefficients: shape (components,)."""
+    weights = contrast.array(factors(tree))
+    basis = group(tree, names.CONSTANT_DATA)[names.VAR_BASIS]
+    return np.asarray(xr.dot(basis, weights, dim=weights.dims).values)
+
+
+def is_fixed(tree: xr.DataTree, contrast: contrasts.Contrast) -> bool:
+    """Whether the model's formulas set a contrast to zero, so that it has no posterior."""
+    constants = group(tree, names.CONSTANT_DATA)
+    free = constants[names.VAR_PRIOR_VARIANCE].values > 0
+    size = np.abs(loading(tree, contrast))
+    return bool(size[free].max(initial=0.0) <= NOTHING * size.max())
 
 
 def mixture_draws(tree: xr.DataTree, mixture: TargetWeights) -> Floats | None:
@@ -100,7 +117,7 @@ def estimates(
     -------
     list of Estimate
         Two rows each: for units like these, and for this cohort (a value without an interval).
-        Estimands whose statistic is not a mean have no row.
+        Estimands whose statistic is not a mean have no row; `not_modelled` names them.
     """
     rows = []
     for estimand in estimands:
@@ -114,13 +131,31 @@ def estimates(
             if draws is None or fixed is None:
                 rows.append(_refused(about))
                 continue
-            tail = (1 - level) / 2
-            low, high = np.quantile(draws, [tail, 1 - tail])
-            units = {"population": names.POPULATION_UNITS, "value": float(draws.mean())}
-            rows.append(Estimate(**about, **units, interval=(float(low), float(high))))
+            rows.append(Estimate(**about, **_for_units(tree, estimand, draws, level)))
             cohort = {"population": names.POPULATION_COHORT, "value": float(fixed @ observed)}
             rows.append(Estimate(**about, **cohort, interval=None, notes=(RETRY,)))
     return rows
+
+
+def _for_units(
+    tree: xr.DataTree, estimand: Estimand, draws: Floats, level: float
+) -> dict[str, Any]:
+    """Population, value and interval of a row for units like these."""
+    population = {"population": names.POPULATION_UNITS}
+    if is_fixed(tree, estimand.contrast):
+        return {**population, "value": 0.0, "interval": None, "notes": (FIXED,)}
+    tail = (1 - level) / 2
+    low, high = np.quantile(draws, [tail, 1 - tail])
+    return {**population, "value": float(draws.mean()), "interval": (float(low), float(high))}
+
+
+def not_modelled(estimands: Sequence[Estimand]) -> list[str]:
+    """What the normal family has no posterior of, in words."""
+    return [
+        f"posterior of {estimand.name}: the normal family models means, not a {estimand.statistic}"
+        for estimand in estimands
+        if estimand.statistic != names.MEAN
+    ]
 
 
 def probabilities(
@@ -140,7 +175,7 @@ def probabilities(
             continue
         for mixture in weights:
             draws = contrast_draws(tree, estimand.contrast, mixture)
-            if draws is None:
+            if draws is None or is_fixed(tree, estimand.contrast):
                 continue
             events = {f"{estimand.contrast.kind}<0": draws < 0}
             parts = estimand.contrast.parts

@@ -111,9 +111,13 @@ def draw(
 def _sample(
     program: Program, sampler: SamplerSpec, target_accept: float
 ) -> tuple[xr.DataTree, int]:
-    """A tree of draws and its number of divergences."""
+    """A tree of draws and its number of divergences.
+
+    The sampler runs in the background: an interrupt stops it and is raised, where waiting inside
+    nutpie would return what there is so far.
+    """
     try:
-        tree = nutpie.sample(
+        background = nutpie.sample(
             program,
             draws=sampler.draws,
             tune=sampler.tune,
@@ -122,7 +126,13 @@ def _sample(
             target_accept=target_accept,
             progress_bar=False,
             save_warmup=False,
+            blocking=False,
         )
+        try:
+            tree = background.wait()
+        except BaseException:
+            background.cancel()
+            raise
     except RuntimeError as error:
         msg = f"the chains did not start ({error}); look at the scores' scale and the priors"
         raise FitError(msg) from error

@@ -15,7 +15,7 @@ def group(tree: xr.DataTree, name: str) -> xr.Dataset:
 
 def strata_of_data(tree: xr.DataTree) -> list[str]:
     """Every stratum of the scores that were fitted, in or out of the joint cohort."""
-    return str(tree.attrs["strata_of_data"]).split("\n")
+    return [str(name) for name in group(tree, names.CONSTANT_DATA)[names.VAR_STRATA].values]
 
 
 def fitted_strata(tree: xr.DataTree) -> list[str]:

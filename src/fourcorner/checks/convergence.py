@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from fourcorner import names
-from fourcorner.bayes.posterior import contrast_draws
+from fourcorner.bayes.posterior import contrast_draws, is_fixed
 from fourcorner.bayes.tree import group
 from fourcorner.estimands import Estimand
 from fourcorner.results import Check
@@ -60,15 +60,20 @@ def _estimand_draws(
         f"{estimand.name} ({mixture.name})": contrast_draws(tree, estimand.contrast, mixture)
         for estimand in estimands
         for mixture in weights
-        if estimand.statistic == names.MEAN
+        if estimand.statistic == names.MEAN and not is_fixed(tree, estimand.contrast)
     }
     dims = (names.CHAIN, names.DRAW)
     return xr.Dataset({name: (dims, draws) for name, draws in drawn.items() if draws is not None})
 
 
 def _worst(target: str, draws: xr.Dataset) -> list[Check]:
+    broken = [str(name) for name, array in draws.items() if not np.isfinite(array.values).all()]
+    if broken:
+        message = f"draws that are not finite in {', '.join(broken)}: {REMEDY}"
+        return [_unmeasured(f"R-hat of {target}", "fail", message)]
+    draws = draws[[name for name, array in draws.items() if np.ptp(array.values) > 0]]
     if not draws.data_vars:
-        return []
+        return [_unmeasured(f"R-hat of {target}", "not_run", "nothing varies")]
     with np.errstate(invalid="ignore", divide="ignore"):  # constants have neither
         rhat, where_rhat = _extreme(az.rhat(draws), 1)
         bulk, where_bulk = _extreme(az.ess(draws, method="bulk"), -1)
@@ -99,8 +104,14 @@ def _divergences(tree: xr.DataTree) -> Check:
 
 def _energy(tree: xr.DataTree) -> Check:
     energy = group(tree, names.SAMPLE_STATS)["energy"].values
-    bfmi = float((np.diff(energy, axis=1) ** 2).mean(axis=1).min() / energy.var(axis=1).max())
+    bfmi = float(((np.diff(energy, axis=1) ** 2).mean(axis=1) / energy.var(axis=1)).min())
     return _verdict("energy (BFMI)", bfmi >= BFMI, bfmi, BFMI, "least over chains")
+
+
+def _unmeasured(target: str, verdict: str, message: str) -> Check:
+    return Check(
+        name=NAME, target=target, verdict=verdict, value=None, threshold=None, message=message
+    )
 
 
 def _verdict(target: str, passed: bool, value: float, threshold: float, found: str) -> Check:

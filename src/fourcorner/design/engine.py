@@ -129,7 +129,8 @@ def require(row: Estimate) -> Estimate:
         raise NotIdentified(f"{row.name} is refused: {row.refused['message']}", row.refused)
     witness = row.refused["witness"]
     message = (
-        f"{row.name} is not identified: the cell(s) {row.refused['missing']} were never measured. "
+        f"{row.name} is not identified: the cell(s) {row.refused['missing']} were never measured "
+        f"in full. "
         f"Adding {witness['shift'][0]['by']:g} to {witness['shift'][0]['cell']} leaves the data as "
         f"they are and moves the contrast by {witness['moves_contrast']:g}. Measure these cells."
     )
@@ -139,8 +140,8 @@ def require(row: Estimate) -> Estimate:
 def _values(data: Sample, estimand: Estimand) -> Floats:
     """Apply the contrast to each transition: NaN unless its whole support is complete.
 
-    Layouts and corners that cancel leave a trace of either sign; a value that small beside the
-    largest scores of the cohort is zero.
+    Corners that cancel leave a trace of either sign; a value that small beside its own corners is
+    zero.
     """
     factors = {str(d): data.cells[d].values.tolist() for d in data.cells.dims[1:]}
     weights = estimand.contrast.array(factors).values.ravel()
@@ -148,8 +149,7 @@ def _values(data: Sample, estimand: Estimand) -> Floats:
     terms = data.cells.values.reshape(-1, weights.size)[:, used] * weights[used]
     values = terms.sum(axis=1)
     finite = np.isfinite(values)
-    largest = np.abs(terms[finite]).sum(axis=1).max(initial=0.0)
-    values[np.abs(values) <= ROUNDING * largest] = 0.0
+    values[np.abs(values) <= ROUNDING * np.abs(terms).sum(axis=1)] = 0.0
     return np.where(finite, values < 0, np.nan) if _is_share(estimand) else values
 
 
