@@ -48,7 +48,8 @@ class Speed:
     def line(self) -> str:
         """One readable line."""
         return (
-            f"{self.sample_s:.1f} s ({self.cpu_s:.1f} s of processor) for 4 × {self.draws:,} draws after {self.tune:,}: "
+            f"{self.sample_s:.1f} s ({self.cpu_s:.1f} s of processor) for 4 × {self.draws:,} draws "
+            f"after {self.tune:,}: "
             f"min bulk ESS {self.min_ess_bulk:.0f} ({self.slowest}), {self.per_second:.3g} /s, "
             f"max R-hat {self.max_rhat:.3f}, {self.divergences} divergences, "
             f"{self.steps:.0f} gradients a draw"

@@ -64,8 +64,21 @@ def test_joint_cohort_is_complete_in_every_cell():
         for cohort in ("contrast", "joint")
     }
     assert counts == {"contrast": 100, "joint": 99}
-    with pytest.raises(ValueError, match="expected 'contrast' or 'joint'"):
-        fc.estimate(scores, contrast, cohort="everyone")
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"cohort": "everyone"}, "expected 'contrast' or 'joint'"),
+        ({"draws": 0}, "at least 1"),
+        ({"level": 95}, "between 0 and 1"),
+        ({"level": 1.0}, "between 0 and 1"),
+    ],
+)
+def test_an_option_out_of_range_is_refused(option, words):
+    scores = fc.read_scores(fits.face_spec(strata=False), FOUR)
+    with pytest.raises(fc.OptionError, match=words):
+        fc.estimate(scores, fc.gain(view="direct"), **option)
 
 
 def test_frames_have_the_columns_of_the_json_rows():
@@ -94,7 +107,7 @@ def test_design_rows_stand_on_the_fits_cohort_beside_their_own():
 
 def test_check_and_posterior_take_a_tree_alone():
     fitted = fits.face()
-    assert fc.check(fitted.tree, fitted.spec)["verdict"].isin(["pass", "not_run"]).all()
+    assert fc.check(fitted.tree, fitted.spec)["verdict"].isin(["pass", "not_run", "shown"]).all()
     frame = fc.posterior(fitted.tree, fitted.spec, level=0.5)
     assert set(frame["level"]) == {0.5}
 

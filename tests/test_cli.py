@@ -103,7 +103,8 @@ def test_a_refused_estimand_exits_2_and_is_listed(capsys, folder):
     assert rows["omega"]["value"] is None
     code, out, _ = run(capsys, "estimate", folder / "spec.toml")
     assert code == 2
-    assert "refused: omega" in out.replace("\n", " ")
+    assert "refused: omega (design, contrast cohort, empirical weights)" in " ".join(out.split())
+    assert "would move by" in " ".join(out.split())
     code, out, _ = run(capsys, "doctor", folder / "spec.toml", "--json")
     assert code == 2
     assert [entry["identified"] for entry in strict(out)["estimands"]] == [True, False]
@@ -267,3 +268,43 @@ def test_the_program_runs_as_a_module():
     )
     assert found.returncode == 0, found.stderr
     assert strict(found.stdout)["funnel"]["units"] == 100
+
+
+def test_an_interrupt_writes_nothing_and_exits_1(capsys, folder, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fourcorner.api.audit", interrupted)
+    code, out, err = run(capsys, "audit", folder / "spec.toml", "--out", folder / "run")
+    assert (code, out) == (1, "")
+    assert "stopped; nothing was written" in err
+    assert sorted(item.name for item in folder.iterdir()) == ["scores.csv", "spec.toml"]
+
+
+def test_a_fault_of_ours_is_one_line_and_exits_1(capsys, folder, monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("fourcorner.api.audit", broken)
+    code, out, err = run(capsys, "audit", folder / "spec.toml", "--out", folder / "run")
+    assert (code, out) == (1, "")
+    assert "a fault of ours, please report it: ZeroDivisionError: oops" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("verb", ["init", "sample-data"])
+def test_writers_list_their_files_as_json(capsys, tmp_path, verb):
+    arguments = ["scores", tmp_path / "new"] if verb == "init" else [tmp_path / "new"]
+    code, out, _ = run(capsys, verb, *arguments, "--json")
+    assert code == 0
+    written = strict(out)["written"]
+    assert sorted(written) == sorted(str(item) for item in (tmp_path / "new").iterdir())
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(capsys, folder):
+    (folder / "file").write_text("in the way")
+    for verb, out_path in (("audit", folder / "file" / "run"), ("fit", folder / "file" / "x.nc")):
+        code, out, err = run(capsys, verb, folder / "spec.toml", "--out", out_path)
+        assert (code, out) == (1, "")
+        assert "cannot be made" in err
+        assert "sampling" not in err

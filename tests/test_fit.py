@@ -22,6 +22,7 @@ GROUPS = {
     "log_prior",
     "sample_stats",
     "constant_data",
+    "estimator_predictive",
 }
 
 

@@ -139,3 +139,19 @@ def test_nothing_is_overwritten_unless_it_is_a_run_and_may_be(tmp_path):
     with pytest.raises(fc.RunError, match="--replace"):
         io_runs.require_way(path)
     assert {item.name for item in tmp_path.iterdir()} == {"precious", "run"}
+    (path / "my-notes.txt").write_text("mine")
+    with pytest.raises(fc.RunError, match=r"my-notes\.txt, which no run wrote"):
+        io_runs.require_way(path, replace=True)
+
+
+def test_a_directory_that_appears_meanwhile_is_not_swallowed(tmp_path):
+    path = tmp_path / "run"
+
+    def raced():
+        with io_runs.new_run(path) as folder:
+            (folder / "a").write_text("late")
+            path.mkdir()
+
+    with pytest.raises(fc.RunError, match="no finished run"):
+        raced()
+    assert list(path.iterdir()) == []

@@ -14,6 +14,7 @@ import xarray as xr
 from fourcorner import names, results, scores
 from fourcorner.contrasts import Contrast
 from fourcorner.design import engine as design
+from fourcorner.errors import OptionError
 from fourcorner.estimands import Estimand, as_estimands
 from fourcorner.io import files
 from fourcorner.results import Check, Estimate, Probability
@@ -109,13 +110,11 @@ def estimate(
     >>> float(estimate(scores, gain()).loc[0, "value"])
     0.75
     """
+    _check_options(cohort, draws, level)
     estimands, mixtures = _asked(data, asked, weights)
     cells = scores.cells(data)
     if cohort == names.COHORT_JOINT:
         cells = cells[scores.joint(cells)]
-    elif cohort != names.COHORT_CONTRAST:
-        msg = f"cohort = {cohort!r}: expected 'contrast' or 'joint'"
-        raise ValueError(msg)
     if seed is None:
         seed = asked.sampler.seed if isinstance(asked, Spec) else 0
     sample = design.sample(cells, scores.strata(data), cohort)
@@ -158,6 +157,7 @@ def posterior(
     """
     from fourcorner.bayes import posterior as engine
 
+    _check_level(level)
     return results.frame(
         engine.estimates(tree, *_asked_of_tree(tree, asked, weights), level=level), Estimate
     )
@@ -198,6 +198,19 @@ def save_run(found: "Audit", path: str | Path, *, replace: bool = False) -> Path
     from fourcorner import runs
 
     return runs.write(Path(path), found, replace=replace)
+
+
+def _check_options(cohort: str, draws: int, level: float) -> None:
+    if cohort not in (names.COHORT_CONTRAST, names.COHORT_JOINT):
+        raise OptionError(f"cohort = {cohort!r}: expected 'contrast' or 'joint'")
+    if draws < 1:
+        raise OptionError(f"draws = {draws!r}: expected at least 1")
+    _check_level(level)
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise OptionError(f"level = {level!r}: expected a share between 0 and 1, such as 0.95")
 
 
 def _asked(

@@ -1,7 +1,7 @@
 """The main job: both engines on one table, checked against each other.
 
 Invariant: where the engines stand side by side the design estimate is recomputed on the fit's
-cohort; the contrast-wise row is kept beside it. Pinned by `tests/test_audit.py`.
+cohort; the contrast-wise row is kept beside it. Pinned by `tests/test_api.py`.
 """
 
 from collections.abc import Callable, Sequence

@@ -5,7 +5,8 @@ messages go to standard error. Pinned by `tests/test_cli.py`.
 """
 
 import sys
-from collections.abc import Callable, Generator
+import traceback
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import resources
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from fourcorner.auditing import Audit
 
 DONE, NO_RESULT, GATE_FAILED = 0, 1, 2
+INTERRUPTED = 130  # what typer makes of an interrupt
+STOPPED = "stopped; nothing was written"
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -53,17 +56,25 @@ def run(arguments: list[str]) -> int:
     try:
         code = command.main(args=arguments, prog_name="fourcorner", standalone_mode=False)
     except FourcornerError as error:
-        errors.print(f"fourcorner: {error}", markup=False, soft_wrap=True)
-        return NO_RESULT
-    except (KeyboardInterrupt, EOFError):
-        errors.print("fourcorner: stopped; nothing was written")
-        return NO_RESULT
+        return _no_result(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        return _no_result(STOPPED)
     except Exception as error:
-        if not hasattr(error, "format_message"):
-            raise
-        errors.print(f"fourcorner: {error.format_message()}", markup=False, soft_wrap=True)
-        return NO_RESULT
+        if hasattr(error, "format_message"):
+            return _no_result(error.format_message())
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(where.filename).name}:{where.lineno}"
+        return _no_result(
+            f"a fault of ours, please report it: {type(error).__name__}: {error} ({place})"
+        )
+    if code == INTERRUPTED:
+        return _no_result(STOPPED)
     return code if isinstance(code, int) else DONE
+
+
+def _no_result(words: str) -> int:
+    errors.print(f"fourcorner: {words}", markup=False, soft_wrap=True)
+    return NO_RESULT
 
 
 @app.command(epilog="Example: fourcorner demo --out my-first-run")
@@ -149,6 +160,7 @@ def audit(
 def init(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="scores")],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write it.")],
+    as_json: AsJson = False,
 ) -> int:
     """Write a commented spec and a small table to start from; it runs as it is."""
     from fourcorner.simulate import starter
@@ -160,15 +172,14 @@ def init(
     spec = folder / "scores.toml"
     for path in (spec, folder / "scores.csv"):
         files.require_free(path)
-    files.write_text(spec, text)
-    files.write_text(folder / "scores.csv", table)
-    typer.echo(f"Wrote {spec} and {folder / 'scores.csv'}. Next: fourcorner doctor {spec}")
-    return DONE
+    written = [files.write_text(spec, text), files.write_text(folder / "scores.csv", table)]
+    return _wrote(written, as_json, f"Next: fourcorner doctor {spec}")
 
 
 @app.command(name="sample-data", epilog="Example: fourcorner sample-data data")
 def sample_data(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write them.")],
+    as_json: AsJson = False,
 ) -> int:
     """Generate the bundled synthetic cohorts again, byte for byte, with their truth."""
     from fourcorner.simulate import COHORTS
@@ -176,8 +187,15 @@ def sample_data(
     tables = {name: text for cohort in COHORTS for name, text in cohort().items()}
     for name in tables:
         files.require_free(folder / name)
-    for name, text in tables.items():
-        typer.echo(files.write_text(folder / name, text))
+    written = [files.write_text(folder / name, text) for name, text in tables.items()]
+    return _wrote(written, as_json)
+
+
+def _wrote(paths: Sequence[Path], as_json: bool, more: str = "") -> int:
+    if as_json:
+        sys.stdout.write(results.to_json({"written": [str(path) for path in paths]}))
+        return DONE
+    typer.echo("\n".join([f"Wrote {path}" for path in paths] + ([more] if more else [])))
     return DONE
 
 
@@ -195,14 +213,15 @@ def _audit(spec: Spec, out: Path, draws: int, replace_run: bool, as_json: bool) 
     with _progress() as tell:
         found = api.audit(data, spec, draws=draws, progress=tell)
         tell("writing the run")
-        runs.write(out, found, replace=replace_run)
+        runs.write(out, found, replace=replace_run, draws=draws)
     code = _report(found, as_json)
     errors.print(f"Report: {out / names.REPORT_FILE}", markup=False, soft_wrap=True)
     return code
 
 
 def _report(found: "Audit", as_json: bool) -> int:
-    _show(found.document(), as_json, lambda show: show.audit(found))
+    document = found.document()
+    _show(document, as_json, lambda show: show.audit(found, document["funnel"]))
     return DONE if found.passed else GATE_FAILED
 
 

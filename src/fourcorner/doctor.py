@@ -1,7 +1,7 @@
 """What a table holds, and what a spec can get out of it, before anything is estimated.
 
-Invariant: nothing is estimated and nothing is guessed silently; a part is suggested with the
-reason. Pinned by `tests/test_cli.py`.
+Invariant: nothing is estimated, and what a column could be is a hint, never used. Pinned by
+`tests/test_cli.py`.
 """
 
 from pathlib import Path
@@ -72,8 +72,8 @@ def describe_scores(data: xr.Dataset, spec: Spec) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``funnel``, ``strata``, ``estimands`` (name, identified, complete transitions, refusal)
-        and ``next``: what to run.
+        ``funnel``, ``estimands`` (name, identified, complete transitions, refusal),
+        ``not_available`` and ``next``: what to run.
 
     Raises
     ------
@@ -98,17 +98,17 @@ def describe_scores(data: xr.Dataset, spec: Spec) -> dict[str, Any]:
             }
         )
     funnel = scores.funnel(data)
-    several = funnel["transitions"] > funnel["units"]
+    unavailable = _unavailable(funnel)
     return {
         "funnel": funnel,
         "estimands": found,
-        "not_available": _unavailable(funnel, several),
-        "next": "fourcorner estimate" if several else "fourcorner audit",
+        "not_available": unavailable,
+        "next": "fourcorner estimate" if unavailable else "fourcorner audit",
     }
 
 
-def _unavailable(funnel: dict[str, Any], several: bool) -> list[str]:
-    if several:
+def _unavailable(funnel: dict[str, Any]) -> list[str]:
+    if funnel["transitions_in_cohort"] > funnel["units_in_cohort"]:
         return ["posterior: units have several transitions; the cell model needs one per unit"]
     if funnel["units_in_cohort"] < 2:
         return ["posterior: fewer than two units are complete in every cell"]

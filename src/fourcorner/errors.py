@@ -46,6 +46,10 @@ class WeightsError(FourcornerError, ValueError):
     """Target weights that do not fit the strata of the cohort."""
 
 
+class OptionError(FourcornerError, ValueError):
+    """An option of a Python function that is out of its range."""
+
+
 class FitError(FourcornerError, RuntimeError):
     """A model that cannot be fitted to these scores, or did not sample."""
 

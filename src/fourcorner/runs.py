@@ -18,7 +18,9 @@ import xarray as xr
 
 from fourcorner import names, results
 from fourcorner.auditing import Audit
+from fourcorner.design.engine import DRAWS
 from fourcorner.io import runs as io_runs
+from fourcorner.io.files import write_text
 from fourcorner.report import html
 
 PACKAGES = ("fourcorner", "pymc", "nutpie", "arviz", "numpy", "pandas", "xarray", "duckdb")
@@ -43,7 +45,7 @@ COLUMNS = {
 }
 
 
-def write(path: Path, audit: Audit, *, replace: bool = False) -> Path:
+def write(path: Path, audit: Audit, *, replace: bool = False, draws: int = DRAWS) -> Path:
     """Write a run directory, whole or not at all.
 
     Parameters
@@ -52,6 +54,8 @@ def write(path: Path, audit: Audit, *, replace: bool = False) -> Path:
     audit : Audit
     replace : bool
         Whether an earlier run at `path` may make way.
+    draws : int
+        Bootstrap draws of the design engine, for the record.
 
     Returns
     -------
@@ -64,7 +68,7 @@ def write(path: Path, audit: Audit, *, replace: bool = False) -> Path:
         If something is in the way or cannot be written.
     """
     document = audit.document()
-    record = provenance(audit)
+    record = {**provenance(audit), "bootstrap_draws": draws}
     with io_runs.new_run(path, replace=replace) as folder:
         io_runs.write_table(folder / names.ESTIMATES_FILE, _flat(audit.estimates), COLUMNS)
         if audit.tree is not None:
@@ -77,7 +81,7 @@ def write(path: Path, audit: Audit, *, replace: bool = False) -> Path:
             names.REPORT_FILE: html.render(audit, record),
         }
         for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8", newline="\n")
+            write_text(folder / name, text)
     return path
 
 

@@ -1,7 +1,7 @@
 """What the normal cell model needs of the scores: each stratum's count, mean and scatter.
 
 Invariant: these are sufficient, so the cost of a fit does not depend on the number of units; they
-come from one pass over the cells. Pinned by `tests/test_cell_data.py`.
+come from one pass over the cells. Pinned by `tests/test_cell_model.py`.
 """
 
 from collections.abc import Sequence

@@ -5,6 +5,7 @@ Invariant: whatever is wrong with a path, the error is a `RunError`. Pinned by
 """
 
 import hashlib
+import os
 from pathlib import Path
 
 from fourcorner.errors import RunError
@@ -62,14 +63,31 @@ def write_text(path: Path, text: str) -> Path:
 
 
 def require_free(path: Path) -> None:
-    """Refuse early, before long work, to write where something is already.
+    """Refuse early, before long work, to write where something is or nothing may be written.
+
+    Raises
+    ------
+    RunError
+        If `path` exists, or its folder cannot be made or written to.
+    """
+    if path.exists():
+        raise RunError(f"{path} exists already; move it away or name another path")
+    require_folder(path.parent)
+
+
+def require_folder(folder: Path) -> None:
+    """Make a folder, and refuse early if nothing may be written in it.
 
     Raises
     ------
     RunError
     """
-    if path.exists():
-        raise RunError(f"{path} exists already; move it away or name another path")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise RunError(f"{folder} cannot be made: {_reason(error)}") from None
+    if not os.access(folder, os.W_OK):
+        raise RunError(f"{folder} cannot be written to; name another folder")
 
 
 def sha256(path: Path) -> str:

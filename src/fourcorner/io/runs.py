@@ -17,7 +17,7 @@ import xarray as xr
 
 from fourcorner import names
 from fourcorner.errors import RunError
-from fourcorner.io.files import sha256
+from fourcorner.io.files import require_folder, sha256
 from fourcorner.io.tables import literal, quote
 
 NETCDF = "h5netcdf"
@@ -52,6 +52,7 @@ def new_run(path: Path, *, replace: bool = False) -> Generator[Path]:
         temporary.mkdir()
         yield temporary
         _complete(temporary)
+        require_way(final, replace=replace)
         _swap(temporary, final)
     except OSError as error:
         if isinstance(error, RunError):
@@ -71,11 +72,24 @@ def require_way(path: Path, *, replace: bool = False) -> None:
     """
     final = path.resolve()
     if not final.exists():
+        require_folder(final.parent)
         return
     if not (final / names.COMPLETE_FILE).is_file():
         raise RunError(f"{final} is there already and is no finished run; name another directory")
     if not replace:
         raise RunError(f"{final} is a finished run; name another directory, or pass --replace")
+    foreign = sorted({item.name for item in final.iterdir()} - _listed(final))
+    if foreign:
+        raise RunError(f"{final} also holds {', '.join(foreign)}, which no run wrote; move it away")
+
+
+def _listed(folder: Path) -> set[str]:
+    """Names of the files that a finished run says it wrote."""
+    try:
+        found = json.loads((folder / names.COMPLETE_FILE).read_text(encoding="utf-8"))
+        return {*found["files"], names.COMPLETE_FILE}
+    except (ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{folder / names.COMPLETE_FILE} cannot be read: {error}") from None
 
 
 def _complete(folder: Path) -> None:
@@ -90,13 +104,31 @@ def _swap(temporary: Path, final: Path) -> None:
         return
     old = final.parent / f".{final.name}.old-{os.getpid()}"
     final.rename(old)
-    temporary.rename(final)
+    try:
+        temporary.rename(final)
+    except OSError:
+        old.rename(final)
+        raise
     shutil.rmtree(old)
 
 
 def write_tree(path: Path, tree: xr.DataTree) -> None:
-    """A fit as netCDF-4."""
-    tree.to_netcdf(path, engine=NETCDF)
+    """A fit as netCDF-4, whole or not at all.
+
+    Raises
+    ------
+    RunError
+        If the file cannot be written.
+    """
+    temporary = path.parent / f".{path.name}.tmp-{os.getpid()}"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        tree.to_netcdf(temporary, engine=NETCDF)
+        temporary.rename(path)
+    except OSError as error:
+        raise RunError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def read_tree(path: Path) -> xr.DataTree:
