@@ -33,7 +33,7 @@ from fourcorner.simulate import retrieval_cube
 RESULT = "cell_model.json"
 NEW_DATA_SEED = 7
 SIZES = (100, 10_000, 1_000_000)
-BAMBI_SECONDS, BAMBI_TUNE, BAMBI_DRAWS = 600.0, 300, 100
+BAMBI_SECONDS, BAMBI_TUNE, BAMBI_DRAWS = 600.0, 500, 250
 Found = dict[str, Any]
 
 

@@ -176,8 +176,8 @@ def plain(cohort: Cohort, seed: int) -> tuple[Speed, xr.Dataset]:
 def bambi_formula(cohort: Cohort) -> str:
     """The spec's effects, the same by stratum, and one random effect of a unit for each effect.
 
-    Bambi has no syntax for correlated group effects (`|` and `||` are one to it: each term has an
-    sd of its own and its effects are independent), none for a spread that differs between strata
+    Bambi has no syntax for correlated group effects (`|` already gives each term an sd of its own
+    and independent effects; `||` does not parse), none for a spread that differs between strata
     at the level of units, and none for a prior τ × σ. Its nearest model is therefore fitted to
     the scores of the table, where the layouts of a cell tell the residual from the unit's highest
     interaction.
@@ -189,7 +189,7 @@ def bambi_formula(cohort: Cohort) -> str:
 
 
 def bambi(cohort: Cohort, seed: int, tune: int, first: int, most_s: float) -> tuple[Speed, str]:
-    """Speed of bambi's nearest model: draws doubled until R-hat ≤ 1.05 or `most_s` of sampling.
+    """Speed of bambi's nearest model: draws doubled until R-hat ≤ 1.05, `most_s` in all at most.
 
     The PyMC model that bambi builds is sampled by nutpie as ``inference_method="nutpie"`` does,
     but compiled once for all runs and timed apart from the compilation.
@@ -200,13 +200,15 @@ def bambi(cohort: Cohort, seed: int, tune: int, first: int, most_s: float) -> tu
     built = Model(formula, _typed_table(cohort))
     built.build()
     program, compile_s = compile_model(built.backend.model)
-    draws = first
+    draws, spent = first, 0.0
     while True:
         drawn, stats, seconds = run(program, draws, tune, seed)
         read = drawn[[name for name in drawn.data_vars if not str(name).endswith("_offset")]]
         found = speed(read, stats, compile_s, seconds, tune)
         print(f"  bambi, {found.line()}", flush=True)
-        if found.max_rhat <= 1.05 or seconds[0] >= most_s:
+        spent += seconds[0]
+        next_s = seconds[0] * (tune + 2 * draws) / (tune + draws)
+        if found.max_rhat <= 1.05 or spent + next_s > most_s:
             return found, formula
         draws *= 2
 

@@ -38,6 +38,7 @@ Graph = Any  # a PyTensor variable; numpy arrays do as well
 pytensor.config.blas__ldflags = ""  # compiled code calls BLAS through scipy; nothing to link
 
 LIKELIHOOD = "cells_given_parameters"
+UNIT_FACTOR = "unit_factor"
 DEVIATION_Z = f"{names.VAR_DEVIATION}_z"
 COUNT, MEAN, SCATTER, SCALES = "count", "mean", "scatter", "prior_scales"
 
@@ -132,7 +133,7 @@ def _variances(basis: Basis, strata: int, scale: dict[str, Graph]) -> tuple[Grap
     """Cholesky factor of Σ; τ σ of every effect, zero where strata agree; s of every stratum."""
     size = len(basis.labels)
     factor, _, sds = pm.LKJCholeskyCov(
-        "unit_factor",
+        UNIT_FACTOR,
         n=size,
         eta=scale["lkj_eta"],
         sd_dist=pm.HalfNormal.dist(sigma=scale["unit_sd"], shape=size),

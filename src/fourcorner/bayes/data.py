@@ -17,6 +17,9 @@ from fourcorner.errors import NotAvailable
 
 Floats = NDArray[np.float64]
 
+ROUNDING = 1e-12  # relative
+LARGEST = 1e100
+
 
 @dataclass(frozen=True)
 class CellData:
@@ -39,6 +42,23 @@ class CellData:
     scatter: Floats
     location: float
     scale: float
+
+    def standardised(self, order: NDArray[np.int64]) -> "CellData":
+        """The same cohort with its location at zero and its scale at one.
+
+        Parameters
+        ----------
+        order : ndarray of shape (effects,)
+            Interaction order of each effect; the intercept alone has a location.
+        """
+        return CellData(
+            self.strata,
+            self.count,
+            (self.mean - (order == 0) * self.location) / self.scale,
+            self.scatter / self.scale**2,
+            0.0,
+            1.0,
+        )
 
 
 def joint_cells(cells: xr.DataArray, cohort: NDArray[np.bool_]) -> xr.DataArray:
@@ -105,6 +125,9 @@ def sufficient(cells: xr.DataArray, basis: Basis, strata: Sequence[str]) -> Cell
         If the scores do not vary between units.
     """
     flat = cells.values.reshape(cells.shape[0], -1)
+    if np.abs(flat).max() > LARGEST:
+        msg = f"scores reach {np.abs(flat).max():.3g}, whose squares overflow; use another unit"
+        raise NotAvailable(msg)
     codes = stratum_codes(cells, strata)
     coefficients = flat @ basis.rows.T / basis.rows.shape[1]
     count = np.bincount(codes, minlength=len(strata)).astype(float)
@@ -119,7 +142,7 @@ def sufficient(cells: xr.DataArray, basis: Basis, strata: Sequence[str]) -> Cell
     within = np.trace(scatter.sum(axis=0)) / max(len(flat) - len(strata), 1)
     between = flat.var(axis=0, ddof=1).mean()
     scale = float(np.sqrt(within if within > 0 else between))
-    if scale <= 1e-12 * max(1.0, float(np.abs(flat).max())):
+    if scale <= ROUNDING * float(np.abs(flat).max()):
         msg = "the scores do not vary between units, so there is nothing to model"
         raise NotAvailable(msg)
     return CellData(tuple(strata), count, mean, scatter, float(flat.mean()), scale)

@@ -7,15 +7,17 @@ it. Pinned by `tests/test_fit.py`.
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import xarray as xr
 
 from fourcorner import names, scores
 from fourcorner.bayes import basis as bases
 from fourcorner.bayes import outputs, sample
 from fourcorner.bayes.cells import full
-from fourcorner.bayes.data import joint_cells, sufficient
+from fourcorner.bayes.data import CellData, joint_cells, sufficient
 from fourcorner.bayes.locations import draw_locations
-from fourcorner.bayes.priors import resolve
+from fourcorner.bayes.priors import Priors, resolve
+from fourcorner.errors import FitError
 from fourcorner.spec import Spec
 
 PRIOR_DRAWS = 1000
@@ -67,7 +69,7 @@ def fit(
     compiled = sample.compile_model(basis, stats, priors)
     draws = sample.draw(compiled, stats, priors, sampler, progress)
     progress("prior, predictive and log densities")
-    located = draw_locations(draws.posterior, basis, stats, priors, sampler.seed)
+    located = _located(draws.posterior, basis, stats, priors, sampler.seed)
     posterior = outputs.parameters(located, basis, stats.strata)
     model = full(basis, stats.strata, priors)
     prior = sample.prior_draws(model, PRIOR_DRAWS, sampler.seed)
@@ -95,6 +97,20 @@ def fit(
         "left_out": _left_out(left_out),
     }
     return outputs.assemble(groups, attrs)
+
+
+def _located(
+    draws: xr.Dataset, basis: bases.Basis, stats: CellData, priors: Priors, seed: int
+) -> xr.Dataset:
+    try:
+        return draw_locations(draws, basis, stats, priors, seed)
+    except np.linalg.LinAlgError:
+        msg = (
+            f"the covariance of the cells is singular in double precision; cell means reach "
+            f"{np.abs(stats.mean).max():.3g} in scores of scale {stats.scale:.3g}: look for a "
+            f"score that is a code for something else, and for strata without any spread"
+        )
+        raise FitError(msg) from None
 
 
 def _fitted_strata(cells: xr.DataArray) -> list[str]:

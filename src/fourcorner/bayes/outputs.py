@@ -20,6 +20,7 @@ from fourcorner.bayes.priors import Priors
 
 Floats = NDArray[np.float64]
 
+CACHED = 200_000  # numbers in one temporary array that a processor's cache still holds
 LIMIT = 50_000_000  # numbers in one array by unit and draw: 400 MB
 PREDICTIVE_DRAWS = 500
 FEWEST_PREDICTIVE_DRAWS = 20
@@ -97,7 +98,7 @@ def unit_log_likelihood(
     flat = cells.values.reshape(cells.shape[0], -1)
     codes = stratum_codes(cells, strata)
     density = np.empty((chains * draws, len(flat)))
-    step = max(1, LIMIT // (8 * flat.size))
+    step = max(1, CACHED // flat.size)
     for start in range(0, len(density), step):
         block = slice(start, start + step)
         density[block] = _density(

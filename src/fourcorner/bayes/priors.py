@@ -4,7 +4,7 @@ The scale of the scores, `score_scale`, is recorded from the data (or declared) 
 constant; every default is a multiple of it, so that the model is the same in any units.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,12 @@ class Priors:
     unit_sd: float
     stratum_scale_sd: float
     lkj_eta: float
+
+    def standardised(self, location: float, scale: float) -> "Priors":
+        """The same priors of scores less `location` and divided by `scale`."""
+        native = ("score_scale", "intercept_sd", "effect_sd", "unit_sd")
+        scaled = {name: getattr(self, name) / scale for name in native}
+        return replace(self, score_location=(self.score_location - location) / scale, **scaled)
 
     def array(self) -> NDArray[np.float64]:
         """The numbers in the order of the fields."""

@@ -11,9 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import nutpie
 import pymc as pm
 import xarray as xr
+from numpy.typing import NDArray
 from pymc.stats import compute_log_prior
 
 from fourcorner import names
@@ -33,10 +35,11 @@ KEPT_STATS = ("diverging", "energy", "n_steps", "depth", "step_size", "mean_tree
 
 @dataclass(frozen=True)
 class Compiled:
-    """A compiled structure: the PyMC model, nutpie's program and the seconds it took."""
+    """A compiled structure: model, nutpie's program, orders of its effects, seconds it took."""
 
     model: pm.Model
     program: Program
+    order: NDArray[np.int64]
     seconds: float
 
 
@@ -73,7 +76,7 @@ def compile_model(basis: Basis, data: CellData, priors: Priors) -> Compiled:
         start = time.perf_counter()
         model = cells.collapsed(basis, data, priors)
         program = nutpie.compile_pymc_model(model, cache=True)
-        _compiled[key] = Compiled(model, program, time.perf_counter() - start)
+        _compiled[key] = Compiled(model, program, basis.order, time.perf_counter() - start)
     return _compiled[key]
 
 
@@ -86,12 +89,17 @@ def draw(
 ) -> Draws:
     """Sample the posterior of these data; on any divergence once more at 0.99.
 
+    The sampler sees standardised scores, so it does the same in any units.
+
     Raises
     ------
     FitError
         If the chains could not start.
     """
-    program = compiled.program.with_data(**cells.values(data, priors))
+    standard = cells.values(
+        data.standardised(compiled.order), priors.standardised(data.location, data.scale)
+    )
+    program = compiled.program.with_data(**standard)
     start = time.perf_counter()
     progress(f"sampling {sampler.chains} chains of {sampler.draws} draws")
     tree, divergences = _sample(program, sampler, sampler.target_accept)
@@ -101,11 +109,17 @@ def draw(
         tree, divergences = _sample(program, sampler, CAREFUL)
         attempts.append((CAREFUL, divergences))
     return Draws(
-        group(tree, names.POSTERIOR),
+        _native(group(tree, names.POSTERIOR), data.scale),
         group(tree, names.SAMPLE_STATS)[list(KEPT_STATS)],
         time.perf_counter() - start,
         tuple(attempts),
     )
+
+
+def _native(draws: xr.Dataset, scale: float) -> xr.Dataset:
+    """Draws of standardised scores in the scores' own units; τ and s have none."""
+    powers = {cells.UNIT_FACTOR: 1, names.VAR_UNIT_SD: 1, names.VAR_COVARIANCE: 2}
+    return draws.assign({name: draws[name] * scale**power for name, power in powers.items()})
 
 
 def _sample(
@@ -134,7 +148,8 @@ def _sample(
             background.cancel()
             raise
     except RuntimeError as error:
-        msg = f"the chains did not start ({error}); look at the scores' scale and the priors"
+        reason = str(error).splitlines()[0]
+        msg = f"the chains did not start ({reason}); look at the scores' scale and the priors"
         raise FitError(msg) from error
     return tree, int(group(tree, names.SAMPLE_STATS)["diverging"].values.sum())
 

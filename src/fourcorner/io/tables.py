@@ -40,7 +40,6 @@ ARROW = "__arrow_c_stream__"
 SETTINGS = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
-    "python_enable_replacements": "false",
     "pandas_analyze_sample": "0",  # an object column is text, not what its first rows look like
 }
 
