@@ -308,3 +308,40 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(capsys, fol
         assert (code, out) == (1, "")
         assert "cannot be made" in err
         assert "sampling" not in err
+
+
+def test_brackets_in_names_are_text(capsys, folder):
+    spec = FACE_SPEC.replace("direct = {", '"gain[quote]" = {').replace(
+        "omega = { omega", '"x [/y]" = { omega'
+    )
+    spec += '[weights]\n"[red]eq" = "equal"\n'
+    (folder / "spec.toml").write_text(spec)
+    code, out, _ = run(capsys, "estimate", folder / "spec.toml")
+    assert code == 0
+    for name in ("gain[quote]", "x [/y]", "[red]eq"):
+        assert name in out
+    code, out, _ = run(capsys, "doctor", folder / "spec.toml")
+    assert code == 0
+    assert "x [/y]" in out
+    TABLE.rename(columns={"margin": "logit[/0]"}).to_csv(folder / "odd.csv", index=False)
+    code, out, _ = run(capsys, "doctor", folder / "odd.csv")
+    assert code == 0
+    assert "logit[/0]" in out
+
+
+def test_the_demo_replaces_no_run_but_a_demo(capsys, folder):
+    (folder / "run").mkdir()
+    for name in ("complete.json", "spec.toml"):
+        (folder / "run" / name).write_text('{"files": {"spec.toml": ""}}')
+    code, out, err = run(capsys, "demo", "--out", folder / "run")
+    assert (code, out) == (1, "")
+    assert "is a finished run" in err
+
+
+def test_no_arguments_is_help_and_version_is_told(capsys):
+    code, out, err = run(capsys)
+    assert (code, err) == (0, "")
+    assert "Usage" in out
+    code, out, _ = run(capsys, "--version")
+    assert code == 0
+    assert out.startswith("fourcorner 0.")

@@ -4,6 +4,7 @@ Invariant: with ``--json`` standard output is one JSON document and nothing else
 messages go to standard error. Pinned by `tests/test_cli.py`.
 """
 
+import importlib.metadata
 import sys
 import traceback
 from collections.abc import Callable, Generator, Sequence
@@ -40,7 +41,7 @@ errors = Console(stderr=True, highlight=False)
 SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="A spec file (TOML).")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 Draws = Annotated[int, typer.Option(help="Bootstrap draws.", min=100)]
-Seed = Annotated[int | None, typer.Option(help="Instead of the spec's seed.", min=0)]
+Seed = Annotated[int | None, typer.Option(help="Instead of the spec's seed.", min=0, max=2**63 - 1)]
 Out = Annotated[Path, typer.Option("--out", metavar="RUN", help="Directory to write.")]
 Replace = Annotated[bool, typer.Option("--replace", help="An earlier run there may make way.")]
 
@@ -60,6 +61,8 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _no_result(STOPPED)
     except Exception as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # typer has printed the help
+            return DONE
         if hasattr(error, "format_message"):
             return _no_result(error.format_message())
         where = traceback.extract_tb(error.__traceback__)[-1]
@@ -77,13 +80,30 @@ def _no_result(words: str) -> int:
     return NO_RESULT
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fourcorner {importlib.metadata.version('fourcorner')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None: ...
+
+
 @app.command(epilog="Example: fourcorner demo --out my-first-run")
 def demo(
     out: Out = Path("fourcorner-demo"),
     as_json: AsJson = False,
 ) -> int:
     """Run the main job on the bundled cohort and write its report; replaces an earlier demo."""
-    return _audit(_spec(bundled.spec_path(), None), out, api.design.DRAWS, True, as_json)
+    spec = _spec(bundled.spec_path(), None)
+    earlier = out / names.SPEC_FILE
+    again = earlier.is_file() and files.read_text(earlier) == spec.text
+    return _audit(spec, out, api.design.DRAWS, again, as_json)
 
 
 @app.command(name="doctor", epilog="Example: fourcorner doctor scores.csv")

@@ -12,6 +12,7 @@ from typing import Any
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from fourcorner import names
 from fourcorner.auditing import Audit
@@ -50,7 +51,7 @@ def doctor_table(found: Mapping[str, Any]) -> None:
     for column in found["columns"]:
         counts = (f"{column[key]:,}" for key in ("distinct", "blank", "numbers"))
         examples = ", ".join(column["examples"])[:60]
-        table.add_row(column["name"], *counts, column["could_be"], examples)
+        _add(table, column["name"], *counts, column["could_be"], examples)
     console.print(table)
     console.print("Next: fourcorner init scores DIR, and name these columns in its spec.")
 
@@ -63,7 +64,7 @@ def doctor_scores(found: Mapping[str, Any], path: Path) -> None:
     for entry in found["estimands"]:
         refused = entry["refused"]
         verdict = "yes" if refused is None else f"no: {words.refusal(refused)}"
-        table.add_row(entry["name"], entry["statistic"], verdict, str(entry["transitions"]))
+        _add(table, entry["name"], entry["statistic"], verdict, str(entry["transitions"]))
     console.print(table)
     for said in found["not_available"]:
         console.print(f"not available: {said}", markup=False)
@@ -81,6 +82,11 @@ def _table(*headings: str) -> Table:
     for heading in headings:
         table.add_column(heading)
     return table
+
+
+def _add(table: Table, *cells: str) -> None:
+    """Add a row of plain texts: a bracket in a name is no markup."""
+    table.add_row(*(Text(cell) for cell in cells))
 
 
 def _funnel(console: Console, funnel: Mapping[str, Any]) -> None:
@@ -108,7 +114,7 @@ def _estimates(found: Audit, collected: Sequence[Line]) -> Table:
             cells += [_estimate(line.posterior, line.places), chance] * fitted
             row = line.design or line.posterior
             rows.append([*cells, str(row.units) if row else ""])
-        table.add_row(*("\n".join(cells) for cells in zip(*rows, strict=True)))
+        _add(table, *("\n".join(cells) for cells in zip(*rows, strict=True)))
     return table
 
 
