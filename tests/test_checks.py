@@ -128,7 +128,7 @@ def test_the_two_variances_are_those_of_the_dense_normal():
     )
     count, weights = constants["units_in_stratum"].values, np.array([0.5, 0.5])
     design, difference = [], []
-    orders = posterior["order"].values.tolist()
+    orders = posterior["effect_order"].values.tolist()
     for chain in range(4):
         for draw in range(0, 1000, 8):
             one = posterior.isel(chain=chain, draw=draw)

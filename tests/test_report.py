@@ -136,7 +136,7 @@ def fake_tree(data, draws=60, strata=("no", "yes"), seed=0):
         "stratum_effect": labels,
         "component": labels,
         "component_2": labels,
-        "order": [0, 1, 2],
+        "effect_order": [0, 1, 2],
         "stratum": list(strata),
         "state": ["before", "after"],
         "view": ["direct", "generated"],
@@ -153,7 +153,7 @@ def fake_tree(data, draws=60, strata=("no", "yes"), seed=0):
         "cell_mean": drawn("stratum", "state", "view"),
     }
     if len(strata) > 1:
-        posterior["tau"] = drawn("order")
+        posterior["tau"] = drawn("effect_order")
         posterior["stratum_deviation"] = drawn("stratum", "stratum_effect")
     constants = {
         "units_in_stratum": ("stratum", np.full(len(strata), 2.0)),
