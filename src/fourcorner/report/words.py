@@ -27,7 +27,7 @@ def decimals(values: Sequence[float]) -> int | None:
 
     Examples
     --------
-    >>> decimals([-1.306, -0.813]), decimals([250.0]), decimals([1e-9]), decimals([1.0, -0.004])
+    >>> decimals([-1.32, -0.81]), decimals([250.0]), decimals([1e-9]), decimals([1.0, -0.004])
     (2, 0, None, 3)
     """
     sizes = [abs(value) for value in values if value != 0]
