@@ -6,6 +6,7 @@ cohort; the contrast-wise row is kept beside it. Pinned by `tests/test_api.py`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -72,15 +73,28 @@ class Audit:
         failed = any(row.gated and row.verdict == "fail" for row in self.check_rows)
         return not failed and all(row.refused is None for row in self.rows)
 
+    @cached_property
+    def funnel(self) -> dict[str, Any]:
+        """Counts of scores from attempted to in the joint cohort; see `fourcorner.funnel`."""
+        return scores.funnel(self.scores)
+
+    @cached_property
+    def timing(self) -> dict[str, float] | None:
+        """Seconds of the fit and its smallest bulk effective sample size; None without a fit."""
+        if self.tree is None:
+            return None
+        seconds = {key: float(self.tree.attrs[key]) for key in ("compile_s", "sample_s")}
+        return {**seconds, "min_ess_bulk": convergence.min_ess_bulk(self.tree)}
+
     def document(self) -> dict[str, Any]:
         """Everything as one JSON-ready object."""
         return {
             "title": self.spec.title,
-            "funnel": scores.funnel(self.scores),
+            "funnel": self.funnel,
             "estimates": results.records(self.rows),
             "probabilities": results.records(self.probability_rows),
             "checks": results.records(self.check_rows),
-            "timing": timing(self.tree),
+            "timing": self.timing,
             "not_available": list(self.not_available),
         }
 
@@ -165,14 +179,6 @@ def audit(
         fitted.tree,
         fitted.not_available,
     )
-
-
-def timing(tree: xr.DataTree | None) -> dict[str, float] | None:
-    """Seconds of a fit and its smallest bulk effective sample size."""
-    if tree is None:
-        return None
-    seconds = {key: float(tree.attrs[key]) for key in ("compile_s", "sample_s")}
-    return {**seconds, "min_ess_bulk": convergence.min_ess_bulk(tree)}
 
 
 def _asked(data: xr.Dataset, spec: Spec) -> tuple[list[Estimand], list[TargetWeights]]:

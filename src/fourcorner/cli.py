@@ -240,8 +240,7 @@ def _audit(spec: Spec, out: Path, draws: int, replace_run: bool, as_json: bool) 
 
 
 def _report(found: "Audit", as_json: bool) -> int:
-    document = found.document()
-    _show(document, as_json, lambda show: show.audit(found, document["funnel"]))
+    _show(found.document(), as_json, lambda show: show.audit(found))
     return DONE if found.passed else GATE_FAILED
 
 

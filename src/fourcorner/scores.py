@@ -24,6 +24,7 @@ from fourcorner.spec import DataSpec, Spec
 
 EXAMPLES = 3
 ROUNDING = 1e-12  # relative
+STAGES = ("attempted", "present", "finite", "complete", "in_cohort")
 MANY = 30
 BLANK = r"\s*"
 

@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from fourcorner import names, scores
-from fourcorner.auditing import Audit, timing
+from fourcorner.auditing import Audit
 from fourcorner.report import plots, words
 from fourcorner.report.lines import BELOW, REVERSALS, Line, collect, kinds, notes, refusals
 from fourcorner.report.svg import to_svg
@@ -103,7 +103,7 @@ def _figure(figure: Figure, name: str, description: str) -> Markup:
 
 
 def _funnel(audit: Audit) -> dict[str, Any]:
-    counts = scores.funnel(audit.scores)
+    counts = audit.funnel
     lost = counts["in_cohort"] < counts["attempted"]
     stages = [f"{stage.replace('_', ' ')} {counts[stage]:,}" for stage in STAGES]
     where = [
@@ -257,7 +257,7 @@ def _provenance(audit: Audit, provenance: Mapping[str, Any]) -> dict[str, Any]:
         for key, value in provenance.items()
         if key not in FACTS and not isinstance(value, Mapping) and value is not None
     }
-    seconds = timing(audit.tree)
+    seconds = audit.timing
     return {
         "facts": {**known, **other},
         "lists": {key: value for key, value in provenance.items() if isinstance(value, Mapping)},

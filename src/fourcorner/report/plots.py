@@ -36,6 +36,7 @@ from fourcorner.report.figures import (
     wrapped,
 )
 from fourcorner.report.lines import Line, collect
+from fourcorner.scores import STAGES
 
 __all__ = ["cell_map", "deviations", "effects", "forest", "funnel"]
 
@@ -46,7 +47,6 @@ EFFECT = Look("effect", NAVY, "o")
 SPREAD = Look("sd between units", TEAL, "s", hollow=True)
 DEVIATION = Look("deviation", TEAL, "o")
 
-STAGES = ("attempted", "present", "finite", "complete", "in_cohort")
 HEAD, FOOT = 0.36, 0.58  # inches: a legend above, an axis with its label below
 
 

@@ -19,17 +19,17 @@ from fourcorner.auditing import Audit
 from fourcorner.report import lines, words
 from fourcorner.report.lines import Line
 from fourcorner.results import Check, Estimate
+from fourcorner.scores import STAGES
 
 NARROWEST = 100  # a table cut off says less than one that wraps
-STAGES = ("attempted", "present", "finite", "complete", "in_cohort")
 VERDICTS = ("pass", "fail", "shown", "not_run")
 
 
-def audit(found: Audit, funnel: Mapping[str, Any]) -> None:
+def audit(found: Audit) -> None:
     """Funnel line, both engines side by side, what a reader must know, refusals, checks."""
     console = _console()
     console.print(found.spec.title, style="bold", markup=False)
-    _funnel(console, funnel)
+    _funnel(console, found.funnel)
     collected = lines.collect(found)
     console.print(_estimates(found, collected))
     for note in lines.notes(collected):

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fourcorner import names, scores
+from fourcorner import names
 from fourcorner.auditing import Audit
 from fourcorner.report import words
 from fourcorner.report.findings import DIFFER, Finding, asks_reversal, findings, kind, reverses
@@ -155,7 +155,7 @@ def _few(items: Sequence[str]) -> str:
 
 
 def _limits(audit: Audit, lines: Sequence[Line]) -> list[str]:
-    funnel = scores.funnel(audit.scores)
+    funnel = audit.funnel
     drawn = [row for line in lines for row in line.drawn if row.interval is not None]
     levels = words.listed([f"{100 * level:g} %" for level in sorted({row.level for row in drawn})])
     limits = [
