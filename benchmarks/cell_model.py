@@ -263,6 +263,8 @@ def measure(parts: tuple[str, ...]) -> Found:
         found["plain_pymc"] = ratio_line("plain PyMC", ours, theirs)
         print("estimands at the cohort's own mixture, posterior mean ± sd:")
         found["agreement"] = agreement(cohort, posterior, plain_parameters(cohort, drawn))
+        theirs, _ = rivals.plain(cohort, seed, by_stratum=True)
+        found["pymc_by_stratum"] = ratio_line("PyMC, one normal for each stratum", ours, theirs)
     if "fit" in parts:
         found["refit"] = refit_time(seed)
     grown = {units: larger(cohort, units) for units in SIZES if {"gradient", "passes"} & {*parts}}

@@ -70,7 +70,7 @@ def bare_work(factors: Floats, owns: Floats, strata: int) -> dict[str, Runner]:
     dict of str to Runner
         The eigenproblem of L⁻¹ T L⁻ᵀ (dsyevd, at the points), a Cholesky factor (dpotrf), two
         triangular inverses (dtrtri), nine K × K × K products and six K × strata × K ones (dgemm):
-        what `cells._density_and_slopes` factors and multiplies.
+        what `density.value_and_slopes` factors and multiplies.
     """
     size = factors.shape[1]
     inverse = np.linalg.inv(factors)

@@ -119,12 +119,13 @@ def run(
     return tree[names.POSTERIOR].to_dataset(), tree[names.SAMPLE_STATS].to_dataset(), seconds
 
 
-def plain_model(cohort: Cohort) -> pm.Model:
-    """Our own priors and terms with nothing integrated out.
+def plain_model(cohort: Cohort, by_stratum: bool) -> pm.Model:
+    """Our own priors and terms with nothing integrated out: β and δ are variables, non-centred.
 
-    β and δ are variables, both non-centred; each stratum's units are rows of one multivariate
-    normal of effect coefficients (cell means in the effect basis): the quickest uncollapsed form,
-    one triangular solve for all units of a stratum, no latent value for any unit.
+    Plain is the model as it is written down: every unit's effect coefficients (cell means in the
+    effect basis) are a row of one multivariate normal, with its stratum's location and spread.
+    `by_stratum` is the quickest uncollapsed form: a multivariate normal for each stratum, so that
+    one triangular solve serves all of its units. Neither has a latent value for a unit.
     """
     basis, scale = cohort.basis, cohort.priors
     size, strata = len(basis.labels), len(cohort.strata)
@@ -156,15 +157,21 @@ def plain_model(cohort: Cohort) -> pm.Model:
         pm.Deterministic(names.VAR_UNIT_SD, sds)
         pm.Deterministic(names.VAR_COVARIANCE, factor @ factor.T)
         means = beta + deviation.T @ spread_in_place
+        rows = cohort.coefficients
+        if not by_stratum:
+            factors = spread[codes][:, None, None] * factor
+            pm.MvNormal("units", mu=means[codes], chol=factors, observed=rows)
+            return model
         for code, name in enumerate(cohort.strata):
-            rows = cohort.coefficients[codes == code]
-            pm.MvNormal(f"units[{name}]", mu=means[code], chol=spread[code] * factor, observed=rows)
+            own_rows = rows[codes == code]
+            own_factor = spread[code] * factor
+            pm.MvNormal(f"units[{name}]", mu=means[code], chol=own_factor, observed=own_rows)
     return model
 
 
-def plain(cohort: Cohort, seed: int) -> tuple[Speed, xr.Dataset]:
+def plain(cohort: Cohort, seed: int, by_stratum: bool = False) -> tuple[Speed, xr.Dataset]:
     """Speed and posterior of the plain model, with 1,000 draws after 1,000."""
-    program, compile_s = compile_model(plain_model(cohort))
+    program, compile_s = compile_model(plain_model(cohort, by_stratum))
     drawn, stats, seconds = run(program, 1000, 1000, seed)
     read = [
         names.VAR_EFFECT, names.VAR_TAU, names.VAR_DEVIATION, names.VAR_STRATUM_SCALE,

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 import xarray as xr
 from scipy import stats
@@ -56,6 +57,15 @@ def somewhere(model, seed=2):
         name: np.asarray(value) + 0.3 * generator.normal(size=np.shape(value))
         for name, value in model.initial_point().items()
     }
+
+
+def at(model, output, point):
+    """What an output of a model is at a point of its value variables."""
+    (output,) = model.replace_rvs_by_values([output])
+    function = model.compile_fn(
+        output, inputs=model.value_vars, mode="FAST_COMPILE", on_unused_input="ignore"
+    )
+    return function(point)
 
 
 def parameters(model, point):
@@ -197,26 +207,61 @@ def test_locations_are_drawn_from_their_conditional_normal(case):
     assert (off <= 5 * np.multiply.outer(sd, sd) * np.sqrt(2 / draws) + 1e-9).all()
 
 
-def test_full_and_collapsed_models_share_the_priors_of_the_variances():
+@pytest.mark.parametrize("case", CASES)
+def test_whitened_coordinates_are_a_bijection_with_their_jacobian(case):
+    *_, basis, data, priors = built(case)
+    model = cells.collapsed(basis, data, priors)
+    packed, value = model[cells.UNIT_FACTOR], model.rvs_to_values[model[cells.UNIT_FACTOR]]
+    transform = model.rvs_to_transforms[packed]
+    point = somewhere(model)
+    (natural,) = model.replace_rvs_by_values([packed])
+    there = model.compile_fn(
+        natural, inputs=model.value_vars, mode="FAST_COMPILE", on_unused_input="ignore"
+    )
+    log_jacobian = at(model, transform.log_jac_det(value, *packed.owner.inputs), point)
+    here, step, columns = point[value.name], 1e-6, []
+    for place in range(len(here)):
+        moved = [here + sign * step * (np.arange(len(here)) == place) for sign in (1, -1)]
+        ends = [there({**point, value.name: end}) for end in moved]
+        columns.append((ends[0] - ends[1]) / (2 * step))
+    sign, log_det = np.linalg.slogdet(np.array(columns).T)
+    assert sign != 0
+    assert log_jacobian == pytest.approx(log_det, rel=1e-5, abs=1e-5)
+    back = transform.forward(pt.as_tensor(there(point)), *packed.owner.inputs)
+    np.testing.assert_allclose(at(model, back, point), here, rtol=1e-8, atol=1e-8)
+
+
+def test_whitened_coordinates_of_the_estimate_are_the_origin():
+    *_, basis, data, priors = built("no strata")
+    model = cells.collapsed(basis, data, priors)
+    start = model.initial_point()[f"{cells.UNIT_FACTOR}_whitened__"]
+    np.testing.assert_allclose(start, 0, atol=1e-10)
+    factor = np.zeros((len(basis.labels),) * 2)
+    factor[np.tril_indices(len(factor))] = data.reference(priors.unit_sd)
+    pooled = data.scatter.sum(axis=0) + priors.unit_sd**2 * np.eye(len(factor))
+    units, strata = data.count.sum(), len(data.strata)
+    np.testing.assert_allclose(factor @ factor.T, pooled / (units - strata + 1))
+
+
+@pytest.mark.parametrize("name", ["unit_factor", "tau", "log_stratum_scale"])
+def test_full_and_collapsed_models_share_the_priors_of_the_variances(name):
+    """The same density of the same natural value, whatever the coordinates."""
     *_, basis, data, priors = built("some effects differ between strata")
     collapsed = cells.collapsed(basis, data, priors)
     full = cells.full(basis, data.strata, priors)
-    point = somewhere(full)
-    shared = [
-        variable for variable in full.value_vars if variable.name in collapsed.initial_point()
-    ]
-    assert {v.name for v in shared} == set(collapsed.initial_point())
-    for name in ("unit_factor", "tau", "log_stratum_scale"):
-        densities = [
-            model.compile_fn(
-                model.logp([model[name]], sum=True),
-                inputs=model.value_vars,
-                mode="FAST_COMPILE",
-                on_unused_input="ignore",
-            )({key: point[key] for key in model.initial_point()})
-            for model in (full, collapsed)
-        ]
-        assert densities[0] == pytest.approx(densities[1], rel=1e-12)
+    assert {v.name for v in collapsed.free_RVs} < {v.name for v in full.free_RVs}
+    drawn = pm.draw(full[name], random_seed=3)
+    densities = []
+    for model in (full, collapsed):
+        transform = model.rvs_to_transforms[model[name]]
+        inputs = model[name].owner.inputs
+        moved = transform.forward(pt.as_tensor(drawn), *inputs)
+        value = model.rvs_to_values[model[name]]
+        point = somewhere(model)
+        point = {**point, value.name: at(model, moved, point)}
+        density = model.logp([model[name]], sum=True, jacobian=False)
+        densities.append(at(model, density, point))
+    assert densities[0] == pytest.approx(densities[1], rel=1e-9)
 
 
 def test_full_model_draws_locations_with_the_covariance_that_is_integrated():

@@ -90,14 +90,15 @@ class PriorSpec:
 class SamplerSpec:
     """How a fit is sampled; `seed` also seeds the bootstrap.
 
-    The collapsed model has no funnel, so 0.9 needs fewer gradients than the usual 0.95 and gives
-    more effective draws; a divergence is answered by a second run at 0.99.
+    The collapsed model has no funnel and is sampled in coordinates that suit its posterior, so
+    long steps are accepted well: 0.7 gives more effective draws than the usual 0.8 to 0.95 with
+    half the gradients. A divergence is answered by a second run at 0.99.
     """
 
     draws: int = 1000
     tune: int = 1000
     chains: int = 4
-    target_accept: float = 0.9
+    target_accept: float = 0.7
     seed: int = 0
 
 

@@ -16,7 +16,7 @@ not depend on the number of units. Pinned by `tests/test_cell_model.py` against
 `scipy.stats.multivariate_normal`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -24,14 +24,14 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
-from pytensor.compile.builders import OpFromGraph
-from pytensor.gradient import DisconnectedType
-from pytensor.tensor.linalg import cholesky, eigh, solve_triangular
+from pymc.distributions.transforms import log_exp_m1
 
 from fourcorner import names
 from fourcorner.bayes.basis import Basis
 from fourcorner.bayes.data import CellData
+from fourcorner.bayes.density import log_density
 from fourcorner.bayes.priors import Priors
+from fourcorner.bayes.whiten import factor_prior, unpacked, whitened_factor
 
 Graph = Any  # a PyTensor variable; numpy arrays do as well
 
@@ -41,6 +41,7 @@ LIKELIHOOD = "cells_given_parameters"
 UNIT_FACTOR = "unit_factor"
 DEVIATION_Z = f"{names.VAR_DEVIATION}_z"
 COUNT, MEAN, SCATTER, SCALES = "count", "mean", "scatter", "prior_scales"
+REFERENCE = "reference_factor"
 
 
 def values(data: CellData, priors: Priors) -> dict[str, Graph]:
@@ -50,6 +51,7 @@ def values(data: CellData, priors: Priors) -> dict[str, Graph]:
         MEAN: data.mean,
         SCATTER: data.scatter,
         SCALES: priors.array(),
+        REFERENCE: data.reference(priors.unit_sd),
     }
 
 
@@ -85,12 +87,12 @@ def collapsed(basis: Basis, data: CellData, priors: Priors) -> pm.Model:
     with pm.Model(coords=coords(basis, data.strata)) as model:
         held = {name: pm.Data(name, value) for name, value in values(data, priors).items()}
         scale = _scales(held[SCALES])
-        factor, tau_sd, spread = _variances(basis, len(data.strata), scale)
+        factor, tau_sd, log_spread = _variances(basis, len(data.strata), scale, held)
         off = held[MEAN] - prior_location(basis, scale)
         common = prior_variance(basis, scale)
-        arguments = (factor, pt.sqr(tau_sd), pt.log(spread))
+        variances = (factor, pt.sqr(tau_sd), log_spread)
         constants = (held[COUNT], off, held[SCATTER], common)
-        pm.Potential(LIKELIHOOD, _log_density(arguments, constants))
+        pm.Potential(LIKELIHOOD, log_density(*variances, *constants))
     return model
 
 
@@ -129,30 +131,39 @@ def _scales(array: Graph) -> dict[str, Graph]:
     return {item.name: array[i] for i, item in enumerate(fields(Priors))}
 
 
-def _variances(basis: Basis, strata: int, scale: dict[str, Graph]) -> tuple[Graph, Graph, Graph]:
-    """Cholesky factor of Σ; τ σ of every effect, zero where strata agree; s of every stratum."""
+def _variances(
+    basis: Basis, strata: int, scale: dict[str, Graph], held: Mapping[str, Graph] | None = None
+) -> tuple[Graph, Graph, Graph]:
+    """Cholesky factor of Σ; τ σ of every effect, zero where strata agree; log s of every stratum.
+
+    Given data, Σ is sampled in coordinates that suit its posterior.
+    """
     size = len(basis.labels)
-    factor, _, sds = pm.LKJCholeskyCov(
-        UNIT_FACTOR,
-        n=size,
-        eta=scale["lkj_eta"],
-        sd_dist=pm.HalfNormal.dist(sigma=scale["unit_sd"], shape=size),
-        store_in_trace=False,
+    tau_ratio, log_spread = np.zeros(size), np.zeros(1)
+    if strata > 1:
+        orders = np.unique(basis.order[basis.by_stratum])
+        place = np.searchsorted(orders, basis.order).clip(max=len(orders) - 1)
+        tau = pm.HalfNormal(
+            names.VAR_TAU, sigma=scale["tau_sd"], dims=names.ORDER, default_transform=log_exp_m1
+        )
+        tau_ratio = tau[place] * basis.by_stratum
+        log_spread = pm.ZeroSumNormal(
+            "log_stratum_scale", sigma=scale["stratum_scale_sd"], dims=names.STRATUM
+        )
+        pm.Deterministic(names.VAR_STRATUM_SCALE, pt.exp(log_spread), dims=names.STRATUM)
+    prior = (scale["lkj_eta"], scale["unit_sd"], size)
+    if held is None:
+        packed = factor_prior(*prior, name=UNIT_FACTOR)
+    else:
+        packed = whitened_factor(UNIT_FACTOR, held[REFERENCE], held[COUNT], log_spread, *prior)
+    factor = unpacked(packed, size)
+    sds = pm.Deterministic(
+        names.VAR_UNIT_SD, pt.sqrt(pt.sqr(factor).sum(axis=1)), dims=names.COMPONENT
     )
-    pm.Deterministic(names.VAR_UNIT_SD, sds, dims=names.COMPONENT)
     pm.Deterministic(
         names.VAR_COVARIANCE, factor @ factor.T, dims=(names.COMPONENT, names.COMPONENT_2)
     )
-    if strata == 1:
-        return factor, np.zeros(size), np.ones(1)
-    orders = np.unique(basis.order[basis.by_stratum])
-    place = np.searchsorted(orders, basis.order).clip(max=len(orders) - 1)
-    tau = pm.HalfNormal(names.VAR_TAU, sigma=scale["tau_sd"], dims=names.ORDER)
-    log_scale = pm.ZeroSumNormal(
-        "log_stratum_scale", sigma=scale["stratum_scale_sd"], dims=names.STRATUM
-    )
-    spread = pm.Deterministic(names.VAR_STRATUM_SCALE, pt.exp(log_scale), dims=names.STRATUM)
-    return factor, tau[place] * sds * basis.by_stratum, spread
+    return factor, tau_ratio * sds, log_spread
 
 
 def prior_location(basis: Basis, scale: Mapping[str, Graph]) -> Graph:
@@ -165,98 +176,3 @@ def prior_variance(basis: Basis, scale: Mapping[str, Graph]) -> Graph:
     intercept = basis.order == 0
     sds = intercept * scale["intercept_sd"] + ~intercept * scale["effect_sd"]
     return basis.modelled * sds**2
-
-
-def _log_density(arguments: Sequence[Graph], constants: Sequence[Graph]) -> Graph:
-    """Log density of all cells with β and δ integrated out, with its derivatives in closed form.
-
-    Parameters
-    ----------
-    arguments : (factor, own, log_spread)
-        Cholesky factor of Σ, diagonal of T, log s.
-    constants : (count, off, scatter, common)
-        ``off`` is the strata's means less the prior location, ``common`` the prior variance of β.
-
-    Notes
-    -----
-    With v_g = s_g²/n_g a stratum's mean has covariance A_g = v_g Σ + T, and all of them share
-    11ᵀ ⊗ M, M = diag(common) − T/G, since zero-sum deviations are independent ones less their
-    mean. One eigenproblem, L⁻¹ T L⁻ᵀ = Q diag(λ) Qᵀ, makes every A_g diagonal in H = Qᵀ L⁻¹, so
-    the cost is a few K × K products for any number of strata. Eigenvectors have no derivative
-    where eigenvalues coincide, the density has: hence the closed form.
-    """
-    inputs = [pt.as_tensor(item).type() for item in (*arguments, *constants)]
-    value, _ = _density_and_slopes(*inputs)
-
-    def pullback(inputs: list[Graph], _: list[Graph], cotangents: list[Graph]) -> list[Graph]:
-        slopes = _density_and_slopes(*inputs)[1]
-        unused = [DisconnectedType()() for _ in constants]
-        return [*(cotangents[0] * slope for slope in slopes), *unused]
-
-    connected = [[True]] * len(arguments) + [[False]] * len(constants)
-    density = OpFromGraph(
-        inputs, [value], inline=True, pullback=pullback, connection_pattern=connected
-    )
-    return density(*arguments, *constants)
-
-
-def _density_and_slopes(
-    factor: Graph,
-    own: Graph,
-    log_spread: Graph,
-    count: Graph,
-    off: Graph,
-    scatter: Graph,
-    common: Graph,
-) -> tuple[Graph, tuple[Graph, Graph, Graph]]:
-    """Log density, and its derivatives in L, diag(T) and log s."""
-    strata, size = off.shape
-    inverse = solve_triangular(factor, pt.eye(size), lower=True)
-    root = inverse * pt.sqrt(own)
-    eigenvalues, vectors = eigh(root @ root.T)
-    lift = vectors.T @ inverse  # H
-    variance = pt.exp(2 * log_spread) / count  # v
-    shrink = 1 / (variance[:, None] + eigenvalues)  # strata × K, the diagonal of each A_g⁻¹
-    weight = shrink.sum(axis=0)
-    white = off @ lift.T
-    pulled = (shrink * white).sum(axis=0) / weight  # precision-weighted mean
-    pooled = pt.diag((variance[:, None] * shrink).mean(axis=0) / weight)
-    pooled_lower = cholesky(pooled + (lift * common) @ lift.T)
-    pooled_root = solve_triangular(pooled_lower, pt.eye(size), lower=True)
-    pooled_inverse = pooled_root.T @ pooled_root  # B⁻¹
-    half = pooled_inverse @ pulled
-    within = lift @ pt.tensordot(pt.exp(-2 * log_spread), scatter, axes=1) @ lift.T
-    log_det = -2 * pt.log(pt.diag(inverse)).sum()
-    degrees = count - 1
-    value = -0.5 * (
-        count.sum() * size * (np.log(2 * np.pi) + pt.log(size))
-        + size * (2 * degrees * log_spread + pt.log(count)).sum()
-        + count.sum() * log_det
-        + pt.trace(within)
-        - pt.log(shrink).sum()
-        + pt.log(weight).sum()
-        + 2 * pt.log(pt.diag(pooled_lower)).sum()
-        + (shrink * white**2).sum()
-        - (weight * pulled**2).sum()
-        + pulled @ half
-    )
-    residual = shrink * (white - pulled + half / weight)  # Hᵀ residual is W⁻¹ (ȳ − location)
-    kept = pt.diag(1 / weight) - pooled_inverse / (weight[:, None] * weight)
-    by_variance = pt.diag(variance @ shrink) - kept * ((shrink * variance[:, None]).T @ shrink)
-    by_own = pt.diag(weight) - kept * (shrink.T @ shrink)
-    outer = (residual * variance[:, None]).T @ residual
-    in_covariance = degrees.sum() * pt.eye(size) - within + by_variance - outer
-    total = residual.sum(axis=0)
-    in_own = by_own - residual.T @ residual - (pooled_inverse - pt.outer(total, total)) / strata
-    spread_own = shrink.sum(axis=1) - shrink**2 @ pt.diag(kept)
-    spread_own = spread_own - (residual**2).sum(axis=1)
-    in_spread = (
-        -size * degrees
-        + pt.exp(-2 * log_spread) * pt.tensordot(scatter, inverse.T @ inverse, axes=2)
-        - variance * spread_own
-    )
-    return value, (
-        pt.tril(-lift.T @ in_covariance @ vectors.T),
-        -0.5 * ((in_own @ lift) * lift).sum(axis=0),
-        in_spread,
-    )

@@ -43,6 +43,16 @@ class CellData:
     location: float
     scale: float
 
+    def reference(self, sd: float) -> Floats:
+        """Cholesky factor of the pooled covariance within strata, its triangle packed by rows.
+
+        `sd` is that of one unit more than there are, so that few units do as well.
+        """
+        effects = self.mean.shape[1]
+        pooled = self.scatter.sum(axis=0) + np.eye(effects) * sd**2
+        factor = np.linalg.cholesky(pooled / (self.count.sum() - len(self.strata) + 1))
+        return factor[np.tril_indices(effects)]
+
     def standardised(self, order: NDArray[np.int64]) -> "CellData":
         """The same cohort with its location at zero and its scale at one.
 

@@ -1,0 +1,116 @@
+"""Coordinates in which the posterior of a covariance is nearly a standard normal.
+
+A posterior of Σ from N units is close to an inverse Wishart about its estimate Σ̂. Written as
+L = L̂ C⁻¹ with L̂ L̂ᵀ = Σ̂, the entries of the lower triangle C are then nearly independent, all
+with an sd near 1/√N. Where strata differ in spread, what the data know is L times the geometric
+mean of s over units: so that is what takes the place of L. The prior stays what it was; only the
+coordinates that the sampler sees depend on the data.
+
+Invariant: a bijection onto lower triangles with a positive diagonal, with the log determinant of
+its Jacobian. Pinned by `tests/test_cell_model.py`.
+"""
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.distributions.transforms import Transform
+from pytensor.tensor.linalg import solve_triangular
+
+Graph = Any  # a PyTensor variable; numpy arrays do as well
+
+
+def factor_prior(eta: Graph, sd: Graph, size: int, name: str | None = None) -> Graph:
+    """Prior of a packed Cholesky factor: LKJ correlations, half-normal sds.
+
+    With a name, a variable of the model in whose context it is called.
+    """
+    of = {"n": size, "eta": eta, "sd_dist": pm.HalfNormal.dist(sigma=sd, shape=size)}
+    if name is None:
+        return pm.LKJCholeskyCov.dist(**of, compute_corr=False)
+    return pm.LKJCholeskyCov(name, **of, compute_corr=False)
+
+
+def unpacked(packed: Graph, size: int) -> Graph:
+    """The lower triangle that a packed one holds: shape (size, size)."""
+    return pt.zeros((size, size))[np.tril_indices(size)].set(packed)
+
+
+def whitened_factor(
+    name: str, reference: Graph, count: Graph, log_spread: Graph, eta: Graph, sd: Graph, size: int
+) -> Graph:
+    """A packed Cholesky factor with the prior of `factor_prior`, in whitened coordinates.
+
+    Parameters
+    ----------
+    name : str
+    reference : tensor of shape (size (size + 1) / 2,)
+        L̂, packed by rows; its diagonal is positive.
+    count, log_spread : tensor of shape (strata,)
+        Units of each stratum and log s.
+    eta, sd : scalar tensor
+        Of the prior.
+    size : int
+
+    Returns
+    -------
+    tensor of shape (size (size + 1) / 2,)
+    """
+
+    def log_prior(value: Graph, *parameters: Graph) -> Graph:
+        return pm.logp(factor_prior(parameters[-2], parameters[-1], size), value)
+
+    def start(_: Graph, __: Graph, reference: Graph, *___: Graph) -> Graph:
+        return reference
+
+    return pm.CustomDist(
+        name,
+        reference,
+        count,
+        log_spread,
+        eta,
+        sd,
+        logp=log_prior,
+        support_point=start,
+        signature="(m),(g),(g),(),()->(m)",
+        default_transform=_Whitened(size),
+    )
+
+
+class _Whitened(Transform):
+    """√N times the packed C, its diagonal in logs; L̂, counts and log s come with the variable."""
+
+    name = "whitened"
+    ndim_supp = 1
+
+    def __init__(self, size: int) -> None:
+        self.size, self.diagonal = size, np.diag_indices(size)
+
+    def forward(self, value: Graph, *inputs: Graph) -> Graph:
+        reference, root, shift = self._given(inputs)
+        ratio = solve_triangular(reference, unpacked(value, self.size), lower=True) / pt.exp(shift)
+        between = solve_triangular(ratio, pt.eye(self.size), lower=True)
+        logs = between[self.diagonal].set(pt.log(between[self.diagonal]))
+        return logs[np.tril_indices(self.size)] * root
+
+    def backward(self, value: Graph, *inputs: Graph) -> Graph:
+        reference, root, shift = self._given(inputs)
+        logs = unpacked(value / root, self.size)
+        between = logs[self.diagonal].set(pt.exp(logs[self.diagonal]))
+        inverse = solve_triangular(between, pt.eye(self.size), lower=True)
+        return (pt.exp(shift) * reference @ inverse)[np.tril_indices(self.size)]
+
+    def log_jac_det(self, value: Graph, *inputs: Graph) -> Graph:
+        reference, root, shift = self._given(inputs)
+        rows = np.arange(1, self.size + 1)
+        logs = (value / root)[np.cumsum(rows) - 1]
+        constant = (rows * pt.log(pt.diag(reference))).sum() - rows.sum() * pt.log(root)
+        return constant + rows.sum() * shift - self.size * logs.sum()
+
+    def _given(self, inputs: tuple[Graph, ...]) -> tuple[Graph, Graph, Graph]:
+        """L̂, √N and the log of L over its whitened size."""
+        _, _, reference, count, log_spread, *_ = inputs  # after a generator and a size
+        units = count.sum()
+        shift = -(count * log_spread).sum() / units
+        return unpacked(reference, self.size), pt.sqrt(units), shift
