@@ -80,7 +80,7 @@ PINNED = {
 
 # Keys of a spec and of the report's template that happen to read like a variable of a fit.
 OTHER_KEYS = {
-    "effects": {"spec.py", "bayes/basis.py", "report/html.py"},
+    "effects": {"spec/model.py", "bayes/basis.py", "report/html.py"},
     "unit_sd": {"bayes/priors.py", "bayes/cells.py"},
     "tau": {"report/html.py"},
 }

@@ -1,0 +1,18 @@
+"""Specs: TOML to what is declared, one module for each table of the file."""
+
+from fourcorner.spec.data import DataSpec
+from fourcorner.spec.estimands import EstimandSpec
+from fourcorner.spec.model import ModelSpec, PriorSpec, SamplerSpec
+from fourcorner.spec.read import Spec, parse_spec
+from fourcorner.spec.weights import check_weights
+
+__all__ = [
+    "DataSpec",
+    "EstimandSpec",
+    "ModelSpec",
+    "PriorSpec",
+    "SamplerSpec",
+    "Spec",
+    "check_weights",
+    "parse_spec",
+]
