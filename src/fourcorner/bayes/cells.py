@@ -24,14 +24,13 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
-from pymc.distributions.transforms import log_exp_m1
 
 from fourcorner import names
 from fourcorner.bayes.basis import Basis
 from fourcorner.bayes.data import CellData
 from fourcorner.bayes.density import log_density
 from fourcorner.bayes.priors import Priors
-from fourcorner.bayes.whiten import factor_prior, unpacked, whitened_factor
+from fourcorner.bayes.whiten import Softplus, factor_prior, unpacked, whitened_factor
 
 Graph = Any  # a PyTensor variable; numpy arrays do as well
 
@@ -144,7 +143,7 @@ def _variances(
         orders = np.unique(basis.order[basis.by_stratum])
         place = np.searchsorted(orders, basis.order).clip(max=len(orders) - 1)
         tau = pm.HalfNormal(
-            names.VAR_TAU, sigma=scale["tau_sd"], dims=names.ORDER, default_transform=log_exp_m1
+            names.VAR_TAU, sigma=scale["tau_sd"], dims=names.ORDER, default_transform=Softplus()
         )
         tau_ratio = tau[place] * basis.by_stratum
         log_spread = pm.ZeroSumNormal(

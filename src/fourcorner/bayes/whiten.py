@@ -15,10 +15,16 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc.distributions.transforms import Transform
+from pymc.distributions.transforms import LogExpM1, Transform
 from pytensor.tensor.linalg import solve_triangular
 
 Graph = Any  # a PyTensor variable; numpy arrays do as well
+
+
+class Softplus(LogExpM1):
+    """A positive number as the softplus of a real one, which has no funnel near zero."""
+
+    name = "softplus"  # one word: PyMC cuts a transform's name off at the last underscore
 
 
 def factor_prior(eta: Graph, sd: Graph, size: int, name: str | None = None) -> Graph:
