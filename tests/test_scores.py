@@ -366,6 +366,7 @@ def test_a_cell_is_the_mean_of_its_replicates_and_nan_unless_all_are_finite(part
 def test_the_funnel_counts_missing_rows_and_blank_scores_apart(partial):
     found = scores.funnel(partial)
     by_channel, by_stratum = found.pop("by_channel"), found.pop("by_stratum")
+    by_replicate = found.pop("by_replicate")
     assert found == {
         "rows_read": 24,
         "rows_excluded": 1,
@@ -378,6 +379,13 @@ def test_the_funnel_counts_missing_rows_and_blank_scores_apart(partial):
         "finite": 21,
         "complete": 20,
         "in_cohort": 8,
+        "reasons": {
+            "no_row": 1,
+            "blank": 2,
+            "censored": 0,
+            "other_replicate_missing": 1,
+            "other_cell_missing": 12,
+        },
     }
     stages = ("attempted", "present", "finite", "complete", "in_cohort")
     assert [(*row["cell"].items(), *(row[stage] for stage in stages)) for row in by_channel] == [
@@ -389,6 +397,13 @@ def test_the_funnel_counts_missing_rows_and_blank_scores_apart(partial):
     assert [
         (row["stratum"], row["units"], *(row[stage] for stage in stages)) for row in by_stratum
     ] == [("no", 1, 8, 8, 6, 6, 0), ("yes", 2, 16, 15, 15, 14, 8)]
+    assert [
+        (row["factor"], row["level"], *(row[stage] for stage in stages)) for row in by_replicate
+    ] == [("layout", "1", 12, 12, 11, 10, 4), ("layout", "2", 12, 11, 10, 10, 4)]
+    assert [row["reasons"]["no_row"] for row in by_replicate] == [0, 1]
+    assert [row["reasons"]["other_replicate_missing"] for row in by_replicate] == [1, 0]
+    for row in (found, *by_channel, *by_stratum, *by_replicate):
+        assert sum(row["reasons"].values()) == row["attempted"] - row["in_cohort"]
 
 
 def test_the_funnel_of_a_whole_table_loses_nothing(table):

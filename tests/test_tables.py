@@ -466,7 +466,9 @@ def test_what_is_not_parquet_is_a_table_error(file, data):
 
 @pytest.mark.parametrize("name", ["t.txt", "t", "t.xlsx", "t.csv.zip", "t.parquet.gz", ".csv"])
 def test_an_unknown_kind_of_file_is_told_what_is_known(file, name):
-    assert "Expected .csv, .tsv (or .gz of them) or .parquet" in fault(file(name, "a,b\n1,2\n"))
+    assert "Expected .csv, .tsv, .jsonl (or .gz of them) or .parquet" in fault(
+        file(name, "a,b\n1,2\n")
+    )
 
 
 def test_a_file_that_is_not_there_names_the_nearest(file, tmp_path):
@@ -582,7 +584,7 @@ def test_a_keyword_in_an_expression_is_a_column_only_in_quotes(file):
         ("num(item) -- num(m)", "a comment may not stand in it"),
         ("num(item) /* m */", "a comment may not stand in it"),
         ("unnest([1, 2])", "unnest() makes many rows"),
-        ("generate_subscripts([1, 2], 1)", "several rows"),
+        ("generate_subscripts([1, 2], 1)", "generate_subscripts() makes many rows"),
         ("*", "a choice of several columns"),
         ("COLUMNS('m|M')", "a choice of several columns"),
         ("#1", "a column by its place"),

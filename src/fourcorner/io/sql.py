@@ -50,7 +50,8 @@ REFUSED = {
     "PARAMETER": "a parameter",
     "POSITIONAL_REFERENCE": "a column by its place",
 }
-UNNESTING = frozenset({"unnest", "unlist"})
+UNNESTING = frozenset({"unnest", "unlist", "generate_subscripts"})
+AMBIENT = frozenset({"current_time", "current_timestamp", "localtime", "localtimestamp", "age/1"})
 
 
 def quote(name: str) -> str:
@@ -65,7 +66,7 @@ def literal(text: str) -> str:
 
 def first_line(error: Exception) -> str:
     """The first line of a DuckDB error; the rest points into SQL that the user never wrote."""
-    return str(error).strip().splitlines()[0]
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def sql_names(columns: Sequence[str]) -> dict[str, str]:
@@ -135,14 +136,16 @@ def expression_faults(
     if parsed["error"]:
         hint = "put a column called like an SQL word in double quotes"
         return [f"{parsed['error_message']} ({hint})"]
+    volatile = _volatile(connection)
     node, bare = (tree["statements"][0]["node"] for tree in (parsed, plain))
     selected = node.get("select_list", ())
     listed = len(selected) != 1 or selected[0].get("function_name") == "row"
     if listed or _frame(node) != _frame(bare):
         return ["expected one expression, not a query or a list"]
     aggregates = _aggregates(connection)
-    parts = _walk(selected)
-    faults = (fault for part in parts for fault in _part_faults(part, known, aggregates))
+    parts = list(_walk(selected))
+    faults = [fault for part in parts for fault in _part_faults(part, known, aggregates)]
+    faults += [fault for part in parts for fault in _changing(part, known, volatile)]
     return list(dict.fromkeys(faults))
 
 
@@ -177,6 +180,36 @@ def _aggregates(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
         "GROUP BY function_name HAVING bool_and(function_type = 'aggregate')"
     ).fetchall()
     return frozenset(name for (name,) in rows)
+
+
+def _volatile(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
+    """Functions whose value depends on more than what they are given: chance, time, state."""
+    rows = connection.execute(
+        "SELECT function_name, macro_definition, stability, len(parameters) = 0 "
+        "FROM duckdb_functions() WHERE function_type IN ('scalar', 'macro')"
+    ).fetchall()
+    inner = {"getvariable", "current_setting", "in_search_path", *AMBIENT}
+    inner |= {name for name, _, stability, _ in rows if stability == "VOLATILE"}
+    inner |= {name for name, _, kind, bare in rows if bare and kind == "CONSISTENT_WITHIN_QUERY"}
+    inner -= {"error"}  # it ends the query
+    macros = ((name, re.findall(r"\w+", text)) for name, text, _, _ in rows if text)
+    return frozenset(inner | {name for name, words in macros if not inner.isdisjoint(words)})
+
+
+def _changing(
+    part: Mapping[str, Any], known: Collection[str], volatile: Collection[str]
+) -> Iterator[str]:
+    """What in a part of an expression gives another value another time."""
+    kind = part.get("class")
+    if kind == "FUNCTION":
+        name = str(part["function_name"]).lower()
+        given = part.get("arguments", part.get("children", ()))  # by version of DuckDB
+        if name in volatile or f"{name}/{len(given)}" in volatile:
+            yield f"{name}() gives another value another time; a column depends on its row alone"
+    elif kind == "COLUMN_REF" and len(part["column_names"]) == 1:
+        name = part["column_names"][0]
+        if name.lower() in volatile and name.casefold() not in map(str.casefold, known):
+            yield f"{name} gives another value another time; a column depends on its row alone"
 
 
 def _part_faults(

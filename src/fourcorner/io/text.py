@@ -1,4 +1,4 @@
-"""Delimited text as its author sees it: the header, the records, and the line each starts on.
+"""Text tables as their author sees them: the header, the records, and the line each starts on.
 
 Invariant: lines are those of the file, so that a quoted line break or a blank line before a row
 does not move the line that an error names. Pinned by `tests/test_tables.py`.
@@ -6,10 +6,13 @@ does not move the line that an error names. Pinned by `tests/test_tables.py`.
 
 import csv
 import gzip
+import json
 import re
 import zlib
+from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from fourcorner.errors import TableError
 
@@ -24,9 +27,7 @@ def records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     csv.Error
         Where a quote is not closed, or something follows the one that closes.
     """
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
-    options = {"encoding": "utf-8-sig", "errors": "surrogateescape", "newline": ""}
-    with opener(path, "rt", **options) as file:
+    with _opened(path) as file:
         reader = csv.reader(file, delimiter=delimiter, strict=True)
         line = 1
         for record in reader:
@@ -42,8 +43,6 @@ def header(path: Path, delimiter: str) -> list[str]:
     TableError
         If there is no such line, it is not text, or it looks like another delimiter's.
     """
-    if path.suffix.lower() == ".gz":
-        _check_gzip(path)
     try:
         names = next((record for _, record in records(path, delimiter)), None)
     except csv.Error as error:
@@ -59,12 +58,65 @@ def header(path: Path, delimiter: str) -> list[str]:
     return names
 
 
-def lines(path: Path, delimiter: str) -> list[int]:
+def lines(path: Path, delimiter: str) -> "array[int]":
     """The line that each row starts on; empty where it cannot be told."""
     try:
-        return [line for line, record in records(path, delimiter) if record][1:]
+        return array("q", (line for line, record in records(path, delimiter) if record))[1:]
     except csv.Error:
-        return []
+        return array("q")
+
+
+def filled_lines(path: Path) -> "array[int]":
+    """The lines of a text that are not blank, where each row has a line of its own."""
+    with _opened(path) as file:
+        return array("q", (number for number, line in enumerate(file, 1) if line.strip()))
+
+
+def first_keys(path: Path) -> list[str]:
+    """The keys of the object in the first line that is not blank, as they come.
+
+    Raises
+    ------
+    TableError
+        If there is no such line, or it is no JSON object in UTF-8.
+    """
+    with _opened(path) as file:
+        first = next((line for line in file if line.strip()), None)
+    if first is None:
+        raise TableError(["the file is empty; expected one JSON object a line"], path.name)
+    if not _is_text([first]):
+        raise TableError(["not JSON Lines in UTF-8; is it a binary file?"], path.name)
+    try:
+        pairs = json.loads(first, object_pairs_hook=_Pairs)
+    except (ValueError, RecursionError) as error:
+        msg = f"the first line is not JSON ({error}); expected one JSON object a line"
+        raise TableError([msg], path.name) from None
+    if not isinstance(pairs, _Pairs):
+        raise TableError(["the first line is no JSON object; expected one a line"], path.name)
+    return [key for key, _ in pairs]
+
+
+def first_not_json(path: Path) -> int | None:
+    """The first line that is neither blank nor JSON."""
+    with _opened(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                if line.strip():
+                    json.loads(line)
+            except (ValueError, RecursionError):
+                return number
+            if not _is_text([line]):
+                return number
+    return None
+
+
+class _Pairs(list[tuple[str, object]]):
+    """The keys and values of a JSON object, a key that comes twice included."""
+
+
+def _opened(path: Path) -> TextIO:
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    return opener(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="")  # type: ignore[return-value]
 
 
 def misfits(path: Path, delimiter: str, width: int) -> list[str]:
@@ -87,7 +139,7 @@ def _is_text(record: Sequence[str]) -> bool:
     return not any(NOT_TEXT.search(value) for value in record)
 
 
-def _check_gzip(path: Path) -> None:
+def check_gzip(path: Path) -> None:
     """Read a gzip file to its end: DuckDB does not compare the checksum."""
     try:
         with gzip.open(path) as file:

@@ -1,6 +1,7 @@
-"""The funnel: how many scores were attempted, and where they went.
+"""The funnel: how many scores were attempted, where they went, and why.
 
-Invariant: each stage counts a part of the stage before. Pinned by `tests/test_scores.py`.
+Invariant: each stage counts a part of the stage before, and the reasons add up to what is lost
+from the first to the last. Pinned by `tests/test_scores.py` and `tests/test_options.py`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,13 +11,23 @@ import numpy as np
 import xarray as xr
 
 from fourcorner import names
-from fourcorner.scores.cells import cells, factors, is_finite, joint, strata
+from fourcorner.scores.cells import (
+    cells,
+    factors,
+    is_finite,
+    joint,
+    measured,
+    replicate_dims,
+    strata,
+)
 
 STAGES = ("attempted", "present", "finite", "complete", "in_cohort")
+REASONS = ("no_row", "blank", "censored", "other_replicate_missing", "other_cell_missing")
+Flags = Mapping[str, xr.DataArray]
 
 
 def funnel(scores: xr.Dataset) -> dict[str, Any]:
-    """Count scores from attempted to in the joint cohort, by channel and stratum.
+    """Count scores from attempted to in the joint cohort, by channel, stratum and replicate.
 
     Parameters
     ----------
@@ -25,22 +36,17 @@ def funnel(scores: xr.Dataset) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``attempted``: declared combinations; ``present``: rows in the table; ``finite``: rows
-        with a score; ``complete``: scores of endpoints with all their replicates; ``in_cohort``:
-        scores of transitions complete in every cell. ``by_channel`` and ``by_stratum`` hold the
-        same counts; ``rows_read`` and ``rows_excluded`` count table rows before and by ``where``.
+        ``attempted``: declared combinations; ``present``: rows in the table, one for each option
+        where options are scored; ``finite``: rows with a score; ``complete``: scores of endpoints
+        with all their replicates; ``in_cohort``: scores of transitions complete in every cell.
+        ``reasons`` counts what is lost on the way: ``no_row``, ``blank``, ``censored`` (a limit is
+        in the way of the margin), ``other_replicate_missing`` and ``other_cell_missing``.
+        ``by_channel``, ``by_stratum`` and ``by_replicate`` hold the same counts; ``rows_read`` and
+        ``rows_excluded`` count table rows before and by ``where``.
     """
     reduced = cells(scores)
-    finite = is_finite(scores[names.SCORE])
-    complete = is_finite(reduced).broadcast_like(finite)
-    cohort = xr.DataArray(joint(reduced), dims=names.TRANSITION).broadcast_like(finite)
-    stages = {
-        "attempted": xr.ones_like(finite),
-        "present": scores[names.PRESENT],
-        "finite": finite,
-        "complete": complete,
-        "in_cohort": cohort,
-    }
+    stages = _stages(scores, reduced)
+    flags = {**stages, **_reasons(scores, stages)}
     channel = [dim for dim in factors(scores) if dim != names.STATE]
     in_joint = joint(reduced)
     units = scores[names.UNIT].values
@@ -51,41 +57,82 @@ def funnel(scores: xr.Dataset) -> dict[str, Any]:
         "units_in_cohort": len(set(units[in_joint].tolist())),
         "transitions": scores.sizes[names.TRANSITION],
         "transitions_in_cohort": int(in_joint.sum()),
-        **{stage: int(flags.sum()) for stage, flags in stages.items()},
-        "by_channel": list(_counts_by_channel(stages, channel)),
-        "by_stratum": list(_counts_by_stratum(stages, scores)),
+        **_told({name: int(flag.sum()) for name, flag in flags.items()}),
+        "by_channel": list(_by_channel(flags, channel)),
+        "by_stratum": list(_by_stratum(flags, scores)),
+        "by_replicate": list(_by_replicate(flags, scores)),
     }
 
 
-def _counts_by_channel(
-    stages: Mapping[str, xr.DataArray], channel: Sequence[str]
-) -> Iterator[dict[str, Any]]:
+def _stages(scores: xr.Dataset, reduced: xr.DataArray) -> dict[str, xr.DataArray]:
+    finite = measured(scores)
+    cohort = xr.DataArray(joint(reduced), dims=names.TRANSITION)
+    return {
+        "attempted": xr.ones_like(finite),
+        "present": scores[names.PRESENT],
+        "finite": finite,
+        "complete": is_finite(reduced).broadcast_like(finite),
+        "in_cohort": cohort.broadcast_like(finite),
+    }
+
+
+def _reasons(scores: xr.Dataset, stages: Flags) -> dict[str, xr.DataArray]:
+    """Why a score is not in the cohort, one reason for each."""
+    finite, complete = stages["finite"], stages["complete"]
+    whole = finite.all(replicate_dims(scores)).broadcast_like(finite)
+    return {
+        "no_row": ~stages["present"],
+        "blank": stages["present"] & ~finite,
+        "censored": whole & ~complete,
+        "other_replicate_missing": finite & ~whole,
+        "other_cell_missing": complete & ~stages["in_cohort"],
+    }
+
+
+def _told(counts: Mapping[str, int]) -> dict[str, Any]:
+    """Stages side by side, reasons in a table of their own."""
+    stages: dict[str, Any] = {stage: counts[stage] for stage in STAGES}
+    return {**stages, "reasons": {reason: counts[reason] for reason in REASONS}}
+
+
+def _by_channel(flags: Flags, channel: Sequence[str]) -> Iterator[dict[str, Any]]:
     keep = [names.STATE, *channel]
     counted = {
-        stage: flags.sum([dim for dim in flags.dims if dim not in keep]).transpose(*keep)
-        for stage, flags in stages.items()
+        name: flag.sum([dim for dim in flag.dims if dim not in keep]).transpose(*keep)
+        for name, flag in flags.items()
     }
     first = counted["attempted"]
     for place in np.ndindex(first.shape):
         cell = {dim: str(first[dim].values[i]) for dim, i in zip(keep, place, strict=True)}
         yield {
             "cell": cell,
-            **{stage: int(array.values[place]) for stage, array in counted.items()},
+            **_told({name: int(array.values[place]) for name, array in counted.items()}),
         }
 
 
-def _counts_by_stratum(
-    stages: Mapping[str, xr.DataArray], scores: xr.Dataset
-) -> Iterator[dict[str, Any]]:
+def _by_stratum(flags: Flags, scores: xr.Dataset) -> Iterator[dict[str, Any]]:
     if names.STRATUM not in scores.coords:
         return
     labels = scores[names.STRATUM].values
     units = scores[names.UNIT].values
-    per_transition = {
-        stage: flags.sum([dim for dim in flags.dims if dim != names.TRANSITION]).values
-        for stage, flags in stages.items()
-    }
+    counted = _along(flags, names.TRANSITION)
     for stratum in strata(scores):
         inside = labels == stratum
-        counts = {stage: int(values[inside].sum()) for stage, values in per_transition.items()}
-        yield {"stratum": stratum, "units": len(set(units[inside].tolist())), **counts}
+        counts = {name: int(values[inside].sum()) for name, values in counted.items()}
+        yield {"stratum": stratum, "units": len(set(units[inside].tolist())), **_told(counts)}
+
+
+def _by_replicate(flags: Flags, scores: xr.Dataset) -> Iterator[dict[str, Any]]:
+    for factor in replicate_dims(scores):
+        counted = _along(flags, factor)
+        for place, level in enumerate(scores[factor].values.tolist()):
+            counts = {name: int(values[place]) for name, values in counted.items()}
+            yield {"factor": factor, "level": level, **_told(counts)}
+
+
+def _along(flags: Flags, dim: str) -> dict[str, Any]:
+    """Counts for each place along a dim."""
+    return {
+        name: flag.sum([other for other in flag.dims if other != dim]).values
+        for name, flag in flags.items()
+    }

@@ -8,12 +8,29 @@ reported in one `TableError`. Pinned by `tests/test_scores.py`.
 
 import xarray as xr
 
+from fourcorner import names
 from fourcorner.errors import TableError
-from fourcorner.io.tables import open_table
-from fourcorner.scores.assembly import assemble
+from fourcorner.io.tables import Table, open_table
+from fourcorner.scores.assembly import dataset, scatter, width
+from fourcorner.scores.coded import (
+    load_coded,
+    load_keys,
+    load_options,
+    never_seen,
+    suspicious,
+    waves_and_sessions,
+)
+from fourcorner.scores.sessions import copied_waves, session_of_waves
 from fourcorner.scores.typed import require_columns, select
-from fourcorner.scores.validation import constancy_faults, level_faults, value_faults, where_faults
-from fourcorner.spec import Spec
+from fourcorner.scores.validation import (
+    constancy_faults,
+    duplicate_faults,
+    level_faults,
+    option_faults,
+    value_faults,
+    where_faults,
+)
+from fourcorner.spec import DataSpec, Spec
 
 
 def read_scores(spec: Spec, table: object = None) -> xr.Dataset:
@@ -31,14 +48,19 @@ def read_scores(spec: Spec, table: object = None) -> xr.Dataset:
         ``score`` (native units, NaN where not measured) and ``present`` (whether the table has
         a row), both with dims (transition, state, one per channel factor, one per replicate
         factor). Coordinates on ``transition``: ``unit``, ``transition_id`` and, where declared,
-        ``stratum`` and the attributes.
+        ``stratum`` and the attributes; on ``wave``: ``session``.
+        Where options are scored ``score`` is the margin of each replicate, NaN where a censoring
+        limit is in the way, and ``option_score`` and ``censored`` have a last dim ``option``,
+        with ``option_id`` (transition, option; ``""`` beyond a unit's candidates) and
+        ``target_option`` (the target's place) as coordinates.
 
     Raises
     ------
     TableError
         With every fault found: columns that are not there, duplicate cells, infinite or
         non-numeric scores, empty ids, levels that are not declared or nowhere in the data, a
-        stratum or attribute that changes within its unit.
+        stratum, target or attribute that changes within its unit, a target that is no candidate,
+        a wave in two sessions or copied from another.
     RunError
         If the file cannot be read.
 
@@ -64,22 +86,68 @@ def read_scores(spec: Spec, table: object = None) -> xr.Dataset:
     source = spec.table_path if table is None else table
     if source is None:
         raise TableError(["the spec has no data.path; pass a table"], "table")
-    with open_table(source, data.derive) as opened:
+    with open_table(source, data.derive, keep=bool(data.where)) as opened:
         require_columns(opened, data)
-        rows_read = int(opened.one("SELECT count(*) FROM rows")[0])
-        if rows_read == 0:
+        load_coded(opened, data, exact=True)
+        kept = int(opened.one("SELECT count(*) FROM coded")[0])
+        read = int(opened.one("SELECT count(*) FROM rows")[0]) if data.where else kept
+        if read == 0:
             raise TableError(["the table has a header and no rows"], opened.source)
-        select(opened, data)
-        kept = int(opened.one("SELECT count(*) FROM typed")[0])
         faults = list(where_faults(opened, data))
         if kept == 0:
-            faults.append(f"[data] where keeps none of {rows_read} rows")
-            raise TableError(faults, opened.source)
-        faults += [*value_faults(opened, data), *level_faults(opened, data)]
-        faults += constancy_faults(opened, data)
-        dataset = assemble(opened, data, faults)
-        if faults:
+            faults.append(f"[data] where keeps none of {read} rows")
+        found = None if faults else _dataset(opened, data, faults)
+        if found is None or faults:
             raise TableError(faults, opened.source)
         attrs = {"source": opened.source, "sha256": opened.sha256 or "", "title": spec.title}
-    dataset.attrs.update(attrs, rows_read=rows_read, rows_excluded=rows_read - kept)
-    return dataset
+    found.attrs.update(attrs, rows_read=read, rows_excluded=read - kept)
+    return found
+
+
+def _dataset(table: Table, data: DataSpec, faults: list[str]) -> xr.Dataset | None:
+    """The Dataset of the coded rows; adds to `faults` what is wrong with them."""
+    load_keys(table, data)
+    keys = table.frame("SELECT * FROM keys ORDER BY code")
+    options = None
+    if data.candidate:
+        load_options(table, data)
+        options = table.frame("SELECT u, o, pos FROM options")
+    places = 1 if options is None else width(data, options)
+    rows = int(table.one("SELECT count(*) FROM coded")[0])
+    arrays = scatter(table, data, len(keys), places)
+    if arrays.placed < rows:  # levels that are spelt otherwise than declared, or are none
+        load_coded(table, data, exact=False)
+        arrays = scatter(table, data, len(keys), places)
+    odd = arrays.odd or arrays.placed < rows or suspicious(table, data)
+    if odd or arrays.duplicates or never_seen(arrays.present, data, keys["u"].to_numpy(dtype=str)):
+        faults += _diagnosed(table.keep(), data)
+    units = {unit for unit in keys["u"] if unit.strip()}
+    if len(units) == 1:
+        faults.append(
+            f"{data.unit}: only one unit ({units.pop()!r}); the unit is what is resampled, so at "
+            f"least two are needed"
+        )
+    sessions: list[str] = []
+    if data.session:
+        sessions = session_of_waves(waves_and_sessions(table, data), data, faults)
+    if options is not None and not faults:
+        faults += option_faults(data, keys, options)
+    if faults:
+        return None
+    found = dataset(data, keys, options, arrays)
+    if data.session:
+        found = found.assign_coords({names.SESSION: (names.WAVE, sessions)})
+    scored = names.SCORE if options is None else names.OPTION_SCORE
+    faults += copied_waves(found, scored)
+    return found
+
+
+def _diagnosed(table: Table, data: DataSpec) -> list[str]:
+    """Every fault of the rows in words; none where ids or labels are but spelt differently."""
+    select(table, data)
+    return [
+        *value_faults(table, data),
+        *level_faults(table, data),
+        *constancy_faults(table, data),
+        *duplicate_faults(table, data),
+    ]

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from fourcorner.io.sources import ROW
 from fourcorner.io.sql import INFINITE, NUMBER, literal
-from fourcorner.io.tables import ROW, Table
+from fourcorner.io.tables import Table
 from fourcorner.scores.typed import MANY, canonical_sql, factor_columns
-from fourcorner.sections import nearest
+from fourcorner.sections import canonical, nearest
 from fourcorner.spec import DataSpec
 
 EXAMPLES = 3
@@ -41,32 +42,49 @@ def blank(short: str) -> str:
 
 
 def value_faults(table: Table, data: DataSpec) -> Iterator[str]:
-    """Scores that are no numbers, ids and strata that are empty."""
-    missing = f"({blank('y')} OR lower(y) = 'nan')"
-    number = f"regexp_full_match(y, '{NUMBER}')"
-    infinite = (
-        f"(regexp_full_match(y, '{INFINITE}') OR ({number} AND isinf(TRY_CAST(y AS DOUBLE))))"
-    )
-    checks = [
-        (blank("u"), "u", f"{data.unit}: an empty unit id"),
-        ("contains(u, chr(0))", "u", f"{data.unit}: an id with a null character"),
-        (infinite, "y", f"{data.score}: an infinite score"),
-        (
-            f"NOT {missing} AND NOT {infinite} AND NOT {number}",
-            "y",
-            f"{data.score}: a score that is not a number (blank or NaN means not measured)",
-        ),
-    ]
-    if data.transition:
-        checks.append((blank("t"), "t", f"{data.transition}: an empty id"))
-        checks.append(("contains(t, chr(0))", "t", f"{data.transition}: a null character"))
-    if data.stratum:
-        checks.append((blank("s"), "s", f"{data.stratum}: an empty stratum"))
+    """Scores that are no numbers, flags that are no truth values, ids and labels that are empty."""
+    checks = list(_value_checks(data))
     counted = ", ".join(f"count(*) FILTER ({condition})" for condition, _, _ in checks)
     counts = table.one(f"SELECT {counted} FROM typed")
     for (condition, column, message), count in zip(checks, counts, strict=True):
         if count:
             yield f"{message}: {at_rows(table, condition, column, count)}"
+
+
+def _value_checks(data: DataSpec) -> Iterator[tuple[str, str, str]]:
+    """Condition of a fault, column that shows it, and its words."""
+    yield blank("u"), "u", f"{data.unit}: an empty unit id"
+    yield "contains(u, chr(0))", "u", f"{data.unit}: an id with a null character"
+    for i, column in enumerate(data.score_columns):
+        yield from _number_checks(f"y{i}", column)
+    if data.transition:
+        yield blank("t"), "t", f"{data.transition}: an empty id"
+        yield "contains(t, chr(0))", "t", f"{data.transition}: a null character"
+    labels = {"s": (data.stratum, "stratum"), "g": (data.target, "target")}
+    for short, (name, what) in {**labels, "c": (data.candidate, "candidate")}.items():
+        if name:
+            yield blank(short), short, f"{name}: an empty {what}"
+    if data.censored:
+        scored = " AND ".join(f"NOT {_missing(f'y{i}')}" for i in range(len(data.score_columns)))
+        yield f"x IS NULL AND {scored}", "xl", f"{data.censored}: neither true nor false"
+
+
+def _missing(short: str) -> str:
+    return f"({blank(short)} OR lower({short}) = 'nan')"
+
+
+def _number_checks(short: str, column: str) -> Iterator[tuple[str, str, str]]:
+    number = f"regexp_full_match({short}, '{NUMBER}')"
+    infinite = (
+        f"(regexp_full_match({short}, '{INFINITE}') OR "
+        f"({number} AND isinf(TRY_CAST({short} AS DOUBLE))))"
+    )
+    yield infinite, short, f"{column}: an infinite score"
+    yield (
+        f"NOT {_missing(short)} AND NOT {infinite} AND NOT {number}",
+        short,
+        f"{column}: a score that is not a number (blank or NaN means not measured)",
+    )
 
 
 def shown(value: str | float | None) -> str:
@@ -90,9 +108,16 @@ def at_rows(table: Table, condition: str, column: str, count: int) -> str:
 
 def level_faults(table: Table, data: DataSpec) -> Iterator[str]:
     """Levels that are not declared, and declared ones that are nowhere."""
-    for i, (column, levels) in enumerate(factor_columns(data).items()):
+    declared = [
+        (column, levels, f"l{i}", f"f{i}")
+        for i, (column, levels) in enumerate(factor_columns(data).items())
+    ]
+    if data.candidate and data.candidates:
+        cases = " ".join(f"WHEN {literal(o)} THEN {i}" for i, o in enumerate(data.candidates))
+        declared.append((data.candidate, data.candidates, "c", f"CASE c {cases} END"))
+    for column, levels, text, code in declared:
         found = table.frame(
-            f"SELECT l{i} AS level, f{i} AS code, count(*) AS n, min({ROW}) AS first "
+            f"SELECT {text} AS level, {code} AS code, count(*) AS n, min({ROW}) AS first "
             f"FROM typed GROUP BY ALL ORDER BY first"
         )
         unknown = found[found["code"].isna()]
@@ -119,9 +144,11 @@ def level_faults(table: Table, data: DataSpec) -> Iterator[str]:
 
 
 def constancy_faults(table: Table, data: DataSpec) -> Iterator[str]:
-    """A stratum belongs to a unit, an attribute to a transition, a replicate to no unit."""
+    """Labels belong to a unit or transition, a replicate to no unit."""
     if data.stratum:
         yield from _changing(table, "s", data.stratum, "unit")
+    if data.target:
+        yield from _changing(table, "g", data.target, "unit")
     owner = "transition" if data.transition else "unit"
     for i, name in enumerate(data.attributes):
         yield from _changing(table, f"a{i}", name, owner)
@@ -132,7 +159,7 @@ def _changing(table: Table, short: str, column: str, owner: str) -> Iterator[str
     """A column with two values in one owner, blank being a value of an attribute."""
     keys = "u, t" if owner == "transition" else "u"
     value = f"coalesce({short}, '')"
-    counted = f"NOT {blank('u')}" + (f" AND NOT {blank(short)}" if short == "s" else "")
+    counted = f"NOT {blank('u')}" + (f" AND NOT {blank(short)}" if short in {"s", "g"} else "")
     varying = table.frame(
         f"SELECT {keys}, list(DISTINCT {value} ORDER BY {value}) AS found FROM typed "
         f"WHERE {counted} GROUP BY {keys} HAVING count(DISTINCT {value}) > 1 ORDER BY {keys}"
@@ -144,6 +171,55 @@ def _changing(table: Table, short: str, column: str, owner: str) -> Iterator[str
         yield (
             f"{column} changes within {len(varying)} {owner}(s), e.g. unit {first['u']!r}{inside} "
             f"has {values}; is one id used for different {owner}s?"
+        )
+
+
+def duplicate_faults(table: Table, data: DataSpec) -> Iterator[str]:
+    """Combinations of ids, levels and candidate that have more than one row."""
+    codes = [f"f{i}" for i in range(len(factor_columns(data)))]
+    keys = ", ".join(["u", "t", *codes, *(["c"] if data.candidate else [])])
+    known = " AND ".join(f"{code} IS NOT NULL" for code in codes)
+    twice = (
+        f"SELECT u, min({ROW}) AS first, list({ROW} ORDER BY {ROW}) AS found FROM typed "
+        f"WHERE NOT {blank('u')} AND {known} GROUP BY {keys} HAVING count(*) > 1"
+    )
+    rows = table.frame(
+        f"SELECT *, count(*) OVER () AS total FROM ({twice}) ORDER BY first LIMIT {EXAMPLES}"
+    )
+    if not len(rows):
+        return
+    examples = [
+        f"unit {unit!r} at {' and '.join(table.place(int(row)) for row in list(found)[:3])}"
+        for unit, found in zip(rows["u"], rows["found"], strict=True)
+    ]
+    missing = [] if data.transition else ["transition (several changes per unit)"]
+    remedy = [*missing, "a replicate factor such as a wave (repeated measurements)"]
+    yield (
+        f"duplicate cells: {rows['total'].iloc[0]} combination(s) have more than one row, e.g. "
+        f"{'; '.join(examples)}. Declare what tells them apart: {' or '.join(remedy)}"
+    )
+
+
+def option_faults(data: DataSpec, keys: pd.DataFrame, options: pd.DataFrame) -> Iterator[str]:
+    """Units whose target is no candidate, or has no competitor."""
+    own = options.drop_duplicates(["u", "o"])
+    few = own.groupby("u").size()
+    alone = few[few < 2].index.tolist() if not data.candidates else []
+    if alone:
+        yield (
+            f"{data.candidate}: {len(alone)} unit(s) have a single candidate, e.g. unit "
+            f"{alone[0]!r}; a margin needs the target and a competitor"
+        )
+    targets = {unit: canonical(target) for unit, target in zip(keys["u"], keys["g"], strict=True)}
+    pairs = set(zip(own["u"], own["o"], strict=True))
+    if data.candidates:
+        pairs = {(unit, option) for unit in targets for option in data.candidates}
+    absent = [unit for unit, target in targets.items() if (unit, target) not in pairs]
+    if absent:
+        listed = data.candidates or own.loc[own["u"] == absent[0], "o"].tolist()
+        yield (
+            f"{data.target}: the target of {len(absent)} unit(s) is none of the candidates, e.g. "
+            f"unit {absent[0]!r} has {targets[absent[0]]!r}, candidates {sorted(listed)}"
         )
 
 

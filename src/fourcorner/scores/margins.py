@@ -1,0 +1,58 @@
+"""Margins of option scores: the target's score minus its nearest competitor's, within its bounds.
+
+A censored score is only an upper limit. The margin then lies between the one with the limits as
+if they were reached and the one with the censored options at minus infinity; it is exact where
+the two agree, which is where no limit is above the best exact competitor.
+
+Invariant: low <= margin <= high for every value that the limits allow, and both are attained.
+Pinned by `tests/test_options.py`.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from fourcorner import names
+
+ROUNDING = 1e-12  # relative
+
+
+def margin_bounds(scores: xr.Dataset, averaged: Sequence[str]) -> tuple[xr.DataArray, xr.DataArray]:
+    """The least and the greatest margin of each cell, options being averaged first.
+
+    Parameters
+    ----------
+    scores : xarray.Dataset
+        With ``option_score`` and its coordinates.
+    averaged : sequence of str
+        Replicate dims over which each option's score is averaged before the margin is taken; a
+        mean is an upper limit when any part of it is.
+
+    Returns
+    -------
+    low, high : xarray.DataArray
+        Dims of ``score`` without the averaged ones; equal where the margin is exact, NaN where
+        an option of the unit was not measured.
+    """
+    limit = scores[names.OPTION_SCORE].mean(averaged, skipna=False)
+    censored = scores[names.CENSORED].any(averaged)
+    floor = limit.where(~censored | limit.isnull(), -np.inf)
+    option = xr.DataArray(np.arange(scores.sizes[names.OPTION]), dims=names.OPTION)
+    is_target = option == scores[names.TARGET_OPTION]
+    is_rival = ~is_target & (scores[names.OPTION_ID] != "")
+
+    def margin(own: xr.DataArray, rival: xr.DataArray) -> xr.DataArray:
+        target = own.where(is_target, -np.inf).max(names.OPTION, skipna=False)
+        nearest = rival.where(is_rival, -np.inf).max(names.OPTION, skipna=False)
+        return without_trace(target - nearest, abs(target) + abs(nearest))
+
+    dims = [dim for dim in scores[names.SCORE].dims if dim not in averaged]
+    bounds = margin(floor, limit), margin(limit, floor)
+    return bounds[0].transpose(*dims), bounds[1].transpose(*dims)
+
+
+def without_trace(difference: xr.DataArray, size: xr.DataArray) -> xr.DataArray:
+    """Zero where a difference is but the rounding of terms of that size."""
+    trace = (abs(difference) <= ROUNDING * size) & (size < np.inf)
+    return difference.where(~trace, 0.0)
