@@ -515,3 +515,13 @@ def test_a_contrast_that_makes_no_sense_is_a_typed_error(attempt, words):
     assert isinstance(caught.value, ValueError)
     for word in words:
         assert word in str(caught.value)
+
+
+def test_a_comparison_of_gains_is_moved_by_no_gain_that_all_channels_share():
+    direct, generated = gain(view="direct"), gain(view="generated")
+    assert (generated - direct).compares_gains
+    assert (2 * generated - direct - direct).compares_gains
+    assert not generated.compares_gains
+    assert not (0.5 * (direct + generated)).compares_gains
+    assert not endpoint_shift("after", view=("direct", "generated")).compares_gains
+    assert not diagonal(view=("direct", "generated")).compares_gains

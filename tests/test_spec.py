@@ -16,6 +16,7 @@ from fourcorner.errors import SpecError
 from fourcorner.estimands import as_estimands
 from fourcorner.sections import Section, canonical, show
 from fourcorner.spec import EstimandSpec, ModelSpec, PriorSpec, SamplerSpec, parse_spec
+from fourcorner.spec.order import in_cycles, in_order
 
 CUBE = """
 kind = "scores"
@@ -46,11 +47,15 @@ both = { omega = { view = ["empty", "quote"], authority = ["neutral", "evidence_
 start = { endpoint_shift = { view = ["empty", "quote"] }, state = "before", average_over = ALL }
 move = { diagonal = { view = ["empty", "generated"] }, at = { authority = "neutral" } }
 share = { gain = { view = "quote", authority = "neutral" }, statistic = "negative_share" }
+solved = { gain = { view = "quote", authority = "neutral" }, between = { success = [0, 1] } }
+parts = { allocation = { view = ["quote", "generated"] }, average_over = ALL, weight_by = "unit" }
+some = { gain = {}, average_over = ["view", "authority"], where = { target = "yes" } }
 
 [weights]
 empirical = "empirical"
 equal_target = "equal"
 policy = { yes = 0.25, no = 0.75 }
+half = { mix = { empirical = 0.5, policy = 0.5 } }
 
 [model]
 family = "normal"
@@ -150,6 +155,340 @@ def test_every_kind_of_estimand_is_read_with_its_modifiers():
     assert found["move"] == EstimandSpec("diagonal", {"view": ("empty", "generated")}, neutral)
     assert found["share"].statistic == "negative_share"
     assert {item.statistic for name, item in found.items() if name != "share"} == {"mean"}
+    assert found["solved"].between == ("success", "0", "1")
+    assert [name for name in found if name.startswith("parts")] == ["parts.state", "parts.view"]
+    assert found["parts.view"] == EstimandSpec(
+        "allocation",
+        {"state": ("before", "after"), "view": ("quote", "generated")},
+        {},
+        ("authority",),
+        factor="view",
+        weight_by="unit",
+    )
+    assert found["some"].where == {"target": ("yes",)}
+
+
+SUBSETS = """
+kind = "scores"
+[data]
+score = "y"
+unit = "id"
+transition = "step"
+stratum = "target"
+attributes = ["artifact", "step_type"]
+change = { column = "phase", before = "b", after = "a" }
+channel = { view = ["direct", "generated"], rule = ["old", "new"] }
+replicate = { wave = ["w1", "w2", "w3"], layout = [1, 2] }
+[estimands]
+"""
+GAIN = 'gain = { view = "direct", rule = "old" }'
+
+
+def subsets(lines):
+    return parse_spec(SUBSETS + lines).estimands
+
+
+@pytest.mark.parametrize(
+    ("keys", "field", "expected"),
+    [
+        ("between = { artifact = [false, true] }", "between", ("artifact", "false", "true")),
+        ("between = { step_type = ['plan', 'act'] }", "between", ("step_type", "plan", "act")),
+        ("where = { step_type = 'plan' }", "where", {"step_type": ("plan",)}),
+        (
+            "where = { step_type = ['plan', 'act'], target = true }",
+            "where",
+            {"step_type": ("plan", "act"), "target": ("true",)},
+        ),
+        ("wave = ['w1']", "wave", ("w1",)),
+        ("wave = 'w2'", "wave", ("w2",)),
+        ("wave = ['w3', 'w1']", "wave", ("w1", "w3")),
+        ("wave = ['w3', 'w1', 'w2']", "wave", ()),
+        ("weight_by = 'unit'", "weight_by", "unit"),
+        ("weight_by = 'transition'", "weight_by", "transition"),
+        ("statistic = 'trimmed_mean'", "statistic", "trimmed_mean"),
+    ],
+)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        GAIN,
+        'omega = { view = ["direct", "generated"] }, at = { rule = "old" }',
+        'diagonal = { view = ["direct", "generated"] }, average_over = ["rule"]',
+        'endpoint_shift = { rule = ["old", "new"] }, state = "after", at = { view = "direct" }',
+        'allocation = { view = ["direct", "generated"] }, at = { rule = "old" }',
+    ],
+)
+def test_what_an_estimand_is_about_goes_with_every_contrast(kind, keys, field, expected):
+    found = subsets(f"a = {{ {kind}, {keys} }}")
+    assert len(found) == (2 if kind.startswith("allocation") else 1)
+    others = {"between": None, "where": {}, "wave": (), "weight_by": "transition"}
+    for estimand in found.values():
+        assert getattr(estimand, field) == expected
+        left = {key: getattr(estimand, key) for key in others if key != field}
+        assert left == {key: others[key] for key in left}
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ("between = { artefact = [1, 2] }", "'artefact' is not among [data] attributes (did you"),
+        ("between = { kind = [1, 2] }", "it has ['artifact', 'step_type']"),
+        ("between = { target = [1, 2] }", "'target' is the stratum; weights compare strata"),
+        ("between = { view = [1, 2] }", "'view' is a channel factor; contrast it, or fix it"),
+        ("between = { wave = [1, 2] }", "'wave' is a replicate factor; only waves can be chosen"),
+        ("between = { artifact = [1, 2, 3] }", "artifact has ['1', '2', '3']; expected one"),
+        ("between = { artifact = [1] }", "artifact has ['1']; expected one attribute with two"),
+        ("between = { artifact = [1, 1] }", "a level is named twice"),
+        ("between = { artifact = true }", "expected a list of levels"),
+        ("between = { artifact = [1, 2], step_type = [1, 2] }", "expected one attribute with two"),
+        ("between = {}", "between = {}: expected one attribute with two levels"),
+        ("between = ['a', 'b']", "between = ['a', 'b']: expected a table"),
+        (
+            "between = { artifact = [1, 2] }, where = { artifact = 1 }",
+            "between and where both name 'artifact'",
+        ),
+        ("where = { stp_type = 'x' }", "'stp_type' is not among [data] attributes (did you mean"),
+        ("where = { stratum = 'x' }", "it has ['artifact', 'step_type', 'target']"),
+        ("where = { rule = 'old' }", "'rule' is a channel factor"),
+        ("where = { layout = 1 }", "'layout' is a replicate factor"),
+        ("where = { step_type = [] }", "[estimands.a.where] step_type = []: expected 1 level(s)"),
+        ("where = 'step_type'", "where = 'step_type': expected a table"),
+        ("wave = ['w4']", "wave has no declared level 'w4'; it has ['w1', 'w2', 'w3']"),
+        ("wave = []", "wave = []: expected 1 level(s) or more"),
+        ("wave = ['w1', 'w1']", "a level is named twice"),
+        ("wave = 1.5", "level 1.5 is not a text, integer or boolean"),
+        ("weight_by = 'units'", "weight_by = 'units': expected 'transition' or 'unit' (did you"),
+        ("weight_by = ['unit']", "weight_by = ['unit']: expected a text"),
+        ("betwen = { artifact = [1, 2] }", "unknown key 'betwen' (did you mean 'between'?)"),
+        ("waves = ['w1']", "unknown key 'waves' (did you mean 'wave'?)"),
+        ("wheree = { artifact = 1 }", "unknown key 'wheree' (did you mean 'where'?)"),
+        ("weighted_by = 'unit'", "unknown key 'weighted_by' (did you mean 'weight_by'?)"),
+    ],
+)
+def test_an_estimand_about_nobody_that_is_declared_is_told(keys, words):
+    found = faults(f"{SUBSETS}a = {{ {GAIN}, {keys} }}")
+    assert any(words in fault for fault in found), found
+
+
+def test_without_attributes_strata_or_waves_there_is_nothing_to_choose_by():
+    lines = "a = { gain = { view = 'direct' }, KEY }"
+    for key, words in {
+        "between = { artifact = [1, 2] }": "not among [data] attributes; none is declared",
+        "where = { artifact = 1 }": "not among [data] attributes; none is declared",
+        "wave = ['w1']": "wave needs a replicate factor called 'wave'",
+    }.items():
+        assert words in " ".join(faults(with_estimand(lines.replace("KEY", key))))
+
+
+def test_an_allocation_is_one_estimand_for_each_factor_that_moves():
+    pair = ("direct", "generated")
+    listed = subsets('a = { allocation = ["state", "rule"], at = { view = "direct" } }')
+    assert list(listed) == ["a.state", "a.rule"]
+    assert listed["a.rule"] == EstimandSpec(
+        "allocation",
+        {"state": ("before", "after"), "rule": ("old", "new")},
+        {"view": ("direct",)},
+        factor="rule",
+    )
+    table = subsets(
+        'a = { allocation = { view = ["generated", "direct"] }, average_over = ["rule"] }'
+    )
+    assert list(table) == ["a.state", "a.view"]
+    assert table["a.view"].levels == {"state": ("before", "after"), "view": pair[::-1]}
+    held = subsets('a = { allocation = ["view", "rule"], state = "after" }')
+    assert list(held) == ["a.view", "a.rule"]
+    assert (held["a.view"].state, held["a.view"].levels["view"]) == ("after", pair)
+    held = subsets(
+        'a = { allocation = { view = ["direct", "generated"] }, state = "before", RULE }'.replace(
+            "RULE", 'at = { rule = "new" }'
+        )
+    )
+    assert list(held) == ["a.view"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("a = { allocation = ['view', 'rule'] }", "name 'state' among the factors to move it, or"),
+        ("a = { allocation = ['state', 'view', 'rule'], state = 'after' }", "choose one"),
+        (
+            "a = { allocation = ['state'], at = { view = 'direct', rule = 'old' } }",
+            "needs a factor",
+        ),
+        ("a = { allocation = ['state', 'rul', 'view'] }", "'rul' is not a channel factor (did you"),
+        (
+            "a = { allocation = ['state', 'wave', 'rule', 'view'] }",
+            "'wave' is not a channel factor",
+        ),
+        ("a = { allocation = ['state', 'view'] }", "says nothing about the factor 'rule'"),
+        ("a = { allocation = ['state', 'view', 'view', 'rule'] }", "names something twice"),
+        (
+            "a = { allocation = ['state', 'view'], at = { view = 'direct', rule = 'old' } }",
+            "'view' has two parts",
+        ),
+        ("a = { allocation = 'view' }", "allocation = 'view': expected a list of names"),
+        ("a = { allocation = {}, average_over = ['view', 'rule'] }", "needs a factor with two"),
+        (
+            "a = { allocation = { view = ['direct', 'x'] }, at = { rule = 'old' } }",
+            "view has no declared level 'x'",
+        ),
+        (
+            "a = { allocation = { view = ['direct'] }, at = { rule = 'old' } }",
+            "allocation: view needs two levels, second minus first; got ['direct']",
+        ),
+        (
+            "a = { allocation = { state = ['before', 'after'], view = ['direct', 'generated'] } }",
+            "pairs stand beside the change, which moves; leave state out",
+        ),
+        (
+            "a = { allocation = ['view', 'rule'], state = 'befor' }",
+            "state = 'befor': expected 'before' or 'after'",
+        ),
+        (
+            f"a = {{ allocation = ['state', 'view', 'rule'] }}\n'a.rule' = {{ {GAIN} }}",
+            "two estimands are called 'a.rule', one as the share of an allocation",
+        ),
+        (
+            f"a = {{ allocation = ['state', 'view', 'rule'] }}\nb = {{ {GAIN} }}\n"
+            "c = { difference = ['b', 'a'] }",
+            "c: 'a' is an allocation; name one of its shares ['a.state', 'a.view', 'a.rule']",
+        ),
+        (
+            f"a = {{ allocation = ['state', 'view', 'rule'] }}\nb = {{ {GAIN} }}\n"
+            "c = { difference = ['b', 'a.vew'] }",
+            "c: no estimand 'a.vew' (did you mean 'a.view'?)",
+        ),
+        (f"'' = {{ {GAIN} }}", "an estimand has an empty name"),
+    ],
+)
+def test_a_wrong_allocation_is_told(line, words):
+    assert any(words in fault for fault in faults(SUBSETS + line)), faults(SUBSETS + line)
+
+
+def test_an_allocation_of_a_factor_with_three_levels_asks_for_a_pair():
+    text = with_view("['direct', 'generated', 'quote']") + "a = { allocation = ['state', 'view'] }"
+    (fault,) = faults(text)
+    assert (
+        "view needs two levels, second minus first; got ['direct', 'generated', 'quote']" in fault
+    )
+    assert "write allocation = { view = [first, second] }" in fault
+
+
+def test_a_difference_is_about_what_its_two_parts_are_about():
+    about = (
+        'between = { artifact = [false, true] }, where = { step_type = ["x", "y"] }, '
+        'wave = ["w2"], weight_by = "unit"'
+    )
+    found = subsets(
+        "late = { difference = ['early', 'share.view'] }\n"
+        "early = { difference = ['one', 'two'] }\n"
+        f"one = {{ {GAIN}, {about} }}\n"
+        f"two = {{ {GAIN}, {about.replace('["x", "y"]', '["y", "x"]')} }}\n"
+        f"share = {{ allocation = ['state', 'view', 'rule'], {about} }}"
+    )
+    for name in ("early", "late"):
+        assert found[name].between == ("artifact", "false", "true")
+        assert found[name].where == {"step_type": ("x", "y")}
+        assert (found[name].wave, found[name].weight_by) == (("w2",), "unit")
+
+
+@pytest.mark.parametrize(
+    ("key", "other", "words"),
+    [
+        ("where = { step_type = 'x' }", "", "differ in where; a difference is taken over one set"),
+        ("where = { step_type = 'x' }", "where = { step_type = ['x', 'y'] }", "differ in where"),
+        ("where = { step_type = 'x' }", "where = { target = 'x' }", "differ in where"),
+        ("wave = ['w1']", "wave = ['w2']", "differ in wave; a difference is taken over one set"),
+        ("wave = ['w1']", "", "differ in wave"),
+        ("weight_by = 'unit'", "", "differ in weight_by; a difference counts transitions in one"),
+        ("between = { artifact = [1, 2] }", "", "differ in between; a group contrast less another"),
+        (
+            "between = { artifact = [1, 2] }",
+            "between = { artifact = [2, 1] }",
+            "only when both compare the same groups, so give both the same",
+        ),
+    ],
+)
+def test_a_difference_of_estimands_about_different_things_is_told(key, other, words):
+    lines = [
+        f"one = {{ {GAIN}, {key} }}",
+        f"two = {{ {GAIN}{', ' if other else ''}{other} }}",
+        "apart = { difference = ['one', 'two'] }",
+    ]
+    (fault,) = faults(SUBSETS + "\n".join(lines))
+    assert "apart: 'one' and 'two' " in fault
+    assert words in fault
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "where = { step_type = 'x' }",
+        "between = { artifact = [1, 2] }",
+        "wave = ['w1']",
+        "weight_by = 'unit'",
+    ],
+)
+def test_a_difference_says_nothing_of_its_own_about_whom_it_is(key):
+    lines = f"a = {{ {GAIN} }}\nb = {{ {GAIN} }}\nc = {{ difference = ['a', 'b'], {key} }}"
+    found = " ".join(faults(SUBSETS + lines))
+    assert "does not go with difference" in found
+    assert "a difference has that of its two estimands" in found
+
+
+def test_waves_that_are_all_waves_agree_with_no_waves():
+    lines = f"a = {{ {GAIN} }}\nb = {{ {GAIN}, wave = ['w1', 'w2', 'w3'] }}\n"
+    assert subsets(lines + "c = { difference = ['a', 'b'] }")["c"].wave == ()
+
+
+LONG = 3_000
+
+
+def chain(last):
+    first = "d0 = { difference = ['omega', 'plain'] }\nplain = { gain = { view = 'direct' } }\n"
+    links = [f"d{i} = {{ difference = ['omega', 'd{i - 1}'] }}" for i in range(1, LONG)]
+    return SMALL + first + "\n".join(reversed(links)).replace("'d0'", last)
+
+
+def test_a_long_chain_of_differences_needs_no_recursion():
+    spec = parse_spec(chain("'d0'"))
+    found = as_estimands(spec)[f"d{LONG - 1}"]
+    # each link takes one more Ω from the gain of the direct view
+    expected = as_estimands(spec)["plain"].contrast - LONG * as_estimands(spec)["omega"].contrast
+    assert found.contrast == expected
+    assert "d2998" not in repr(found.contrast)
+
+
+def test_a_long_circle_of_differences_is_told_by_all_who_are_in_it():
+    found = faults(chain(f"'d{LONG - 1}'"))
+    assert len(found) == LONG - 1
+    assert all(fault.endswith("is a difference of itself") for fault in found)
+
+
+def test_a_difference_of_one_that_circles_is_not_in_the_circle():
+    lines = (
+        "a = { difference = ['omega', 'b'] }\nb = { difference = ['omega', 'a'] }\n"
+        "c = { difference = ['omega', 'a'] }"
+    )
+    assert faults(with_estimand(lines)) == (
+        "[estimands] a is a difference of itself",
+        "[estimands] b is a difference of itself",
+    )
+
+
+@given(st.dictionaries(st.sampled_from("abcdef"), st.lists(st.sampled_from("abcdef"), max_size=3)))
+def test_names_come_after_their_needs_and_circles_are_found(needs):
+    order = in_order(needs)
+    for place, name in enumerate(order):
+        assert all(need in order[:place] for need in needs[name] if need in needs)
+    reach = {name: {need for need in needed if need in needs} for name, needed in needs.items()}
+    for _ in needs:
+        reach = {
+            name: found.union(*(reach[other] for other in found)) for name, found in reach.items()
+        }
+    assert set(in_cycles(needs)) == {name for name in needs if name in reach[name]}
+    circling = set(in_cycles(needs))
+    assert set(order) == {name for name in needs if not ({name} | reach[name]) & circling}
 
 
 def test_weights_model_priors_and_sampler_are_read():
@@ -159,6 +498,7 @@ def test_weights_model_priors_and_sampler_are_read():
         "empirical": "empirical",
         "equal_target": "equal",
         "policy": {"yes": 0.25, "no": 0.75},
+        "half": {"mix": {"empirical": 0.5, "policy": 0.5}},
     }
     assert spec.model == ModelSpec("normal", "state * view * authority", "state * view")
     assert spec.priors == PriorSpec(score_location=-2, effect_sd=1.5)
@@ -292,7 +632,10 @@ def test_a_wrong_data_table_is_told(text, words):
     ("line", "words"),
     [
         ("a = 1", "[estimands] a = 1: expected a table"),
-        ("a = {}", "one of gain, omega, endpoint_shift, diagonal, difference; got none"),
+        (
+            "a = {}",
+            "one of gain, omega, endpoint_shift, diagonal, allocation, difference; got none",
+        ),
         ("a = { gain = {view = 'direct'}, omega = {} }", "got gain and omega"),
         ("a = { gain = 'direct' }", "[estimands.a] gain = 'direct': expected a table"),
         (
@@ -341,7 +684,7 @@ def test_a_wrong_data_table_is_told(text, words):
         ),
         (
             "a = { gain = { view = 'direct' }, statistic = 'man' }",
-            "expected one of mean, median, negative_share (did you mean 'mean'?)",
+            "one of mean, median, trimmed_mean, negative_share (did you mean 'mean'?)",
         ),
         ("a = { gain = { view = 'direct' }, statistic = 3 }", "statistic = 3: expected a text"),
     ],
@@ -363,14 +706,42 @@ def test_a_wrong_estimand_is_told(line, words):
         ("w = { yes = 1e308, no = 1e308 }", "weight of 'yes' is 1e+308"),
         ("w = {}", "weights sum to 0; expected 1"),
         ("w = { 1 = 0.5, '1.0' = 0.5 }", "the stratum '1' has two weights"),
-        ("w = [0.5, 0.5]", "w = [0.5, 0.5]: expected 'empirical', 'equal' or"),
-        ("w = 'Equal'", "w = 'Equal': expected 'empirical', 'equal' or"),
+        ("w = [0.5, 0.5]", "w = [0.5, 0.5]: expected 'empirical', 'equal', { stratum = weight"),
+        ("w = 'Equal'", "w = 'Equal': expected 'empirical', 'equal', { stratum = weight"),
+        ("w = { mix = 0.5 }", "weights sum to 0.5; expected 1"),  # a stratum that is called mix
+        ("w = { mix = 'equal' }", "w: mix = 'equal': expected a table { name = share"),
+        ("w = { mix = ['equal'] }", "w: mix = ['equal']: expected a table"),
+        ("w = { mix = true }", "w: mix = True: expected a table"),
+        ("w = { mix = {} }", "w: shares sum to 0; expected 1"),
+        ("w = { mix = { equal = 0.5 } }", "w: shares sum to 0.5; expected 1"),
+        ("w = { mix = { equal = 1.5, empirical = -0.5 } }", "share of 'empirical' is -0.5"),
+        ("w = { mix = { equal = nan } }", "share of 'equal' is nan"),
+        ("w = { mix = { equal = '1' } }", "share of 'equal' is '1'"),
+        ("w = { mix = { equal = 1 }, yes = 0 }", "a mix stands alone, but ['yes'] stand beside it"),
+        ("w = { mix = { equl = 1 } }", "w: no mixture 'equl' (did you mean 'equal'?); there are"),
+        ("w = { mix = { w = 1 } }", "w is a mix of itself"),
+        ("w = { mix = { v = 1 } }\nv = { mix = { w = 1 } }", "v is a mix of itself"),
         ("equal = 'empirical'", "the name 'equal' is kept for that mixture itself"),
     ],
 )
 def test_wrong_weights_are_told(line, words):
     text = with_data('stratum = "target"') + f"[weights]\n{line}"
     assert any(words in fault for fault in faults(text)), faults(text)
+
+
+def test_a_stratum_may_be_called_mix():
+    text = with_data('stratum = "target"') + "[weights]\nw = { mix = 0.25, pure = 0.75 }"
+    assert parse_spec(text).weights["w"] == {"mix": 0.25, "pure": 0.75}
+
+
+def test_a_mix_may_name_later_mixtures_the_standing_ones_and_other_mixes():
+    lines = "a = { mix = { b = 0.5, equal = 0.5 } }\nb = { mix = { c = 1 } }\nc = { x = 1.0 }"
+    text = with_data('stratum = "target"') + f"[weights]\n{lines}"
+    assert parse_spec(text).weights == {
+        "a": {"mix": {"b": 0.5, "equal": 0.5}},
+        "b": {"mix": {"c": 1.0}},
+        "c": {"x": 1.0},
+    }
 
 
 def test_weights_that_sum_to_one_within_a_billionth_pass():
@@ -556,6 +927,7 @@ WORDS = [
     *("gain", "omega", "endpoint_shift", "diagonal", "difference", "at", "average_over", "state"),
     *("statistic", "median", "equal", "empirical", "family", "normal", "effects", "draws", "seed"),
     *("a", "b", "1", "1.0", "true", "", "a/b"),
+    *("allocation", "between", "wave", "weight_by", "mix", "success", "target", "layout"),
 ]
 SCALARS = st.one_of(
     st.sampled_from(WORDS),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fourcorner.errors import FourcornerError, SpecError, WeightsError
 from fourcorner.spec import parse_spec
-from fourcorner.weights import resolve, resolve_all
+from fourcorner.weights import TargetWeights, parse, resolve, resolve_all
 
 STRATA = ["mixed", "supported", "unsupported"]
 THIRDS = {"mixed": 0.2, "supported": 0.3, "unsupported": 0.5}
@@ -50,6 +50,172 @@ def test_named_weights_follow_the_order_of_the_strata(parts, random):
     assert math.isclose(found.shares.sum(), 1, abs_tol=1e-9)
 
 
+def test_empirical_is_the_share_of_the_cohorts_own_mixture():
+    assert resolve("empirical", "empirical", STRATA).empirical == 1.0
+    assert resolve("equal", "equal", STRATA).empirical == 0.0
+    assert resolve("mine", THIRDS, STRATA).empirical == 0.0
+    assert TargetWeights("empirical", None).empirical == 1.0
+
+
+NAMED = {
+    "empirical": "empirical",
+    "equal_target": "equal",
+    "thirds": THIRDS,
+    "half": {"mix": {"empirical": 0.5, "equal_target": 0.5}},
+    "nested": {"mix": {"half": 0.4, "thirds": 0.4, "empirical": 0.2}},
+    "fixed": {"mix": {"equal": 0.25, "thirds": 0.75}},
+    "twice": {"mix": {"empirical": 0.25, "mine": 0.5, "equal": 0.25}},
+    "own": {"mix": {"mine": 1.0, "thirds": 0.0}},
+    "mine": "empirical",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "empirical", "shares"),
+    [
+        ("half", 0.5, [1 / 6, 1 / 6, 1 / 6]),
+        # 0.4 × half is 0.2 empirical and 0.2 equal; 0.4 × thirds; 0.2 empirical
+        ("nested", 0.4, [0.2 / 3 + 0.08, 0.2 / 3 + 0.12, 0.2 / 3 + 0.2]),
+        ("twice", 0.75, [0.25 / 3] * 3),  # two names of the empirical mixture
+        ("fixed", 0.0, [0.25 / 3 + 0.15, 0.25 / 3 + 0.225, 0.25 / 3 + 0.375]),
+    ],
+)
+def test_a_mix_flattens_to_the_empirical_mixture_and_fixed_shares(name, empirical, shares):
+    (found,) = [mixture for mixture in resolve_all(NAMED, STRATA) if mixture.name == name]
+    assert found.empirical == pytest.approx(empirical, abs=1e-12)
+    np.testing.assert_allclose(found.shares, shares, atol=1e-12)
+    assert found.shares.sum() == pytest.approx(1 - empirical, abs=1e-12)
+
+
+def test_a_mix_of_nothing_but_the_empirical_mixture_is_that_one():
+    (found,) = [mixture for mixture in resolve_all(NAMED, STRATA) if mixture.name == "own"]
+    assert (found.shares, found.empirical) == (None, 1.0)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.data())
+def test_a_mixs_value_is_the_mix_of_its_parts_values(data):
+    """By the definition of θ(w), on random stratum means and counts."""
+    means = np.array(data.draw(st.lists(st.integers(-9, 9), min_size=3, max_size=3)), dtype=float)
+    counts = np.array(data.draw(st.lists(st.integers(1, 9), min_size=3, max_size=3)))
+    pooled = float(means @ counts / counts.sum())
+    parts = data.draw(st.lists(st.integers(1, 9), min_size=5, max_size=5))
+    names = ["empirical", "equal_target", "thirds", "half", "nested"]
+    shares = {n: part / sum(parts) for n, part in zip(names, parts, strict=True)}
+
+    def value(found):
+        fixed = 0.0 if found.shares is None else float(found.shares @ means)
+        return found.empirical * pooled + fixed
+
+    each = {mixture.name: value(mixture) for mixture in resolve_all(NAMED, STRATA)}
+    mixed = resolve("mixed", {"mix": shares}, STRATA, NAMED)
+    assert value(mixed) == pytest.approx(sum(shares[name] * each[name] for name in names))
+
+
+def test_a_mix_may_name_what_is_known_besides():
+    asked = {"m": {"mix": {"thirds": 0.5, "equal": 0.5}}}
+    (found,) = resolve_all(asked, STRATA, NAMED)
+    np.testing.assert_allclose(found.shares, np.array([0.2, 0.3, 0.5]) / 2 + 1 / 6)
+
+
+def test_a_long_chain_of_mixes_needs_no_recursion_and_no_doubling():
+    known = {"a0": "equal", "b0": "empirical"}
+    for i in range(1, 400):
+        pair = {f"a{i - 1}": 0.5, f"b{i - 1}": 0.5}
+        known |= {f"a{i}": {"mix": pair}, f"b{i}": {"mix": pair}}
+    found = resolve("top", {"mix": {"a399": 1.0}}, STRATA, known)
+    assert found.empirical == pytest.approx(0.5)
+    np.testing.assert_allclose(found.shares, [1 / 6] * 3)
+
+
+@pytest.mark.parametrize(
+    ("mix", "words"),
+    [
+        ({"thrds": 1.0}, ["no mixture 'thrds' (did you mean 'thirds'?)", "'half'"]),
+        ({"thirds": 0.5, "equal": 0.4}, ["shares sum to 0.9; expected 1"]),
+        ({"thirds": 0.5, "equal": 0.5 + 2e-9}, ["shares sum to 1.000000002"]),
+        ({"thirds": 1.5, "equal": -0.5}, ["share of 'equal' is -0.5"]),
+        ({"thirds": math.nan}, ["share of 'thirds' is nan"]),
+        ({"thirds": True}, ["share of 'thirds' is True"]),
+        ({}, ["shares sum to 0"]),
+        (["thirds"], ["mix = ['thirds']: expected a table"]),
+        ({"m": 1.0}, ["comes back to itself"]),
+        ({"round": 1.0}, ["comes back to itself"]),
+    ],
+)
+def test_a_mix_that_makes_no_sense_is_a_typed_error(mix, words):
+    known = {**NAMED, "round": {"mix": {"m": 1.0}}}
+    with pytest.raises(WeightsError) as caught:
+        resolve("m", {"mix": mix}, STRATA, known)
+    for word in ["'m'", *words]:
+        assert word in str(caught.value)
+
+
+def test_a_mix_stands_alone_and_a_part_that_does_not_fit_is_named():
+    with pytest.raises(WeightsError, match=r"'m': a mix stands alone, but \['mixed'\]"):
+        resolve("m", {"mix": {"equal": 1.0}, "mixed": 0.0}, STRATA)
+    with pytest.raises(WeightsError, match="'short': 'supported' has no weight"):
+        resolve("m", {"mix": {"short": 1.0}}, STRATA, {"short": {"mixed": 1.0, "unsupported": 0}})
+    with pytest.raises(WeightsError, match=r"'equal': the scores have no strata"):
+        resolve("m", {"mix": {"empirical": 0.5, "equal": 0.5}}, [""])
+
+
+@pytest.mark.parametrize(
+    ("text", "declared"),
+    [
+        ("empirical", "empirical"),
+        ("equal", "equal"),
+        ("thirds", THIRDS),
+        ("half", NAMED["half"]),
+        ("equal_target", "equal"),
+        ("yes=0.5,no=0.5", {"yes": 0.5, "no": 0.5}),
+        (" yes = .25 , no = 75e-2 ", {"yes": 0.25, "no": 0.75}),
+        ("1.0=0.5,TRUE=0.5", {"1": 0.5, "true": 0.5}),
+        ("a=b=1", {"a=b": 1.0}),
+        ("mix=1", {"mix": 1.0}),
+    ],
+)
+def test_weights_on_the_command_line(text, declared):
+    assert parse(text, NAMED) == declared
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("equl", ["no such name (did you mean 'equal'?)", "'thirds'", "yes=0.5,no=0.5"]),
+        ("", ["no such name", "'empirical'"]),
+        ("yes=0.5,no=0.6", ["weights sum to 1.1; expected 1"]),
+        ("yes=1.5,no=-0.5", ["weight of 'no' is -0.5"]),
+        ("yes=nan,no=1", ["'yes=nan' is no pair"]),
+        ("yes=inf", ["'yes=inf' is no pair"]),
+        ("yes=1_0", ["'yes=1_0' is no pair"]),
+        ("yes=0.5,no", ["'no' is no pair"]),
+        ("yes=0.5,,no=0.5", ["'' is no pair"]),
+        ("yes=0.5,no=0.5,", ["'' is no pair"]),
+        ("=1", ["'=1' is no pair"]),
+        ("yes=", ["'yes=' is no pair"]),
+        ("yes=0.5,yes=0.5", ["'yes' is named twice"]),
+        ("1=0.5,1.0=0.5", ["'1' is named twice"]),
+        ("yes=1e400", ["weight of 'yes' is inf"]),
+    ],
+)
+def test_weights_on_the_command_line_that_make_no_sense_are_told(text, words):
+    with pytest.raises(WeightsError) as caught:
+        parse(text, NAMED)
+    for word in [f"weights {text!r}", *words]:
+        assert word in str(caught.value)
+
+
+def test_what_the_command_line_names_resolves_as_the_spec_does():
+    by_name = {mixture.name: mixture for mixture in resolve_all(NAMED, STRATA)}
+    for name in NAMED:
+        (found,) = resolve_all({name: parse(name, NAMED)}, STRATA, NAMED)
+        assert found.empirical == by_name[name].empirical
+        np.testing.assert_array_equal(found.shares, by_name[name].shares)
+    (pairs,) = resolve_all({"p": parse("supported=.3,mixed=.2,unsupported=.5", NAMED)}, STRATA)
+    np.testing.assert_array_equal(pairs.shares, by_name["thirds"].shares)
+
+
 def test_keys_are_compared_as_canonical_text():
     found = resolve("mine", {True: 0.25, "FALSE": 0.75}, ["false", "true"])
     assert found.shares.tolist() == [0.75, 0.25]
@@ -79,7 +245,7 @@ def test_a_sum_within_the_tolerance_is_one(excess):
         ({**THIRDS, "mixed": True}, ["weight of 'mixed' is True"]),
         ({}, ["'mixed' has no weight"]),
         ("equl", ["'equl' (did you mean 'equal'?)", "mapping of stratum to weight"]),
-        (None, ["None", "'empirical', 'equal' or a mapping"]),
+        (None, ["None", "'empirical', 'equal', a mapping of stratum to weight or a mix"]),
         ([0.2, 0.3, 0.5], ["[0.2, 0.3, 0.5]", "mapping"]),
     ],
 )
@@ -133,6 +299,7 @@ def test_without_a_weights_table_the_mixture_is_empirical():
     [
         ('w = "equl"', "expected 'empirical', 'equal'"),
         ("w = { yes = 0.5, no = 0.6 }", "sum to 1.1"),
+        ("w = { mix = { equal = 0.5, v = 0.5 } }", "w: no mixture 'v'"),
         ("w = { yes = 1.5, no = -0.5 }", "weight of 'no' is -0.5"),
         ('equal = "empirical"', "the name 'equal' is kept"),
     ],

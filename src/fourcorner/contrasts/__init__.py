@@ -1,18 +1,38 @@
 """Contrasts of cells: their algebra, the named ones of a face, and what is identified."""
 
 from fourcorner.contrasts.algebra import Cell, Contrast
-from fourcorner.contrasts.faces import Levels, diagonal, endpoint_shift, gain, omega
+from fourcorner.contrasts.allocation import (
+    ALLOCATION,
+    Subset,
+    moebius,
+    shapley,
+    shapley_interaction,
+)
+from fourcorner.contrasts.faces import diagonal, endpoint_shift, gain, omega
 from fourcorner.contrasts.identification import NOT_IDENTIFIED, cell_record, refusal
+from fourcorner.contrasts.parts import Levels
+from fourcorner.contrasts.scales import UNLINKED_SCALES, scale_refusal
+from fourcorner.contrasts.values import ROUNDING, Values, contrast_values
 
 __all__ = [
+    "ALLOCATION",
     "NOT_IDENTIFIED",
+    "ROUNDING",
+    "UNLINKED_SCALES",
     "Cell",
     "Contrast",
     "Levels",
+    "Subset",
+    "Values",
     "cell_record",
+    "contrast_values",
     "diagonal",
     "endpoint_shift",
     "gain",
+    "moebius",
     "omega",
     "refusal",
+    "scale_refusal",
+    "shapley",
+    "shapley_interaction",
 ]

@@ -20,6 +20,8 @@ from fourcorner.sections import nearest
 
 Cell = frozenset[tuple[str, str]]
 
+_AFTER = (names.STATE, names.AFTER)
+
 
 @dataclass(frozen=True, eq=False)
 class Contrast:
@@ -32,7 +34,8 @@ class Contrast:
     weights : mapping of cell to Fraction
         A cell is a frozenset of (factor, level) pairs; no weight is zero.
     kind : str
-        ``gain``, ``omega``, ``endpoint_shift``, ``diagonal``, ``difference`` or ``contrast``.
+        ``gain``, ``omega``, ``endpoint_shift``, ``diagonal``, ``allocation``, ``dividend``,
+        ``interaction``, ``difference`` or ``contrast``.
     parts : tuple of Contrast
         For a difference and an Ω, (first, second) with ``self == second - first``; else empty.
 
@@ -43,6 +46,7 @@ class Contrast:
 
     Examples
     --------
+    >>> from fourcorner.contrasts import gain, omega
     >>> direct, generated = gain(view="direct"), gain(view="generated")
     >>> generated - direct == omega(view=("direct", "generated"))
     True
@@ -53,7 +57,7 @@ class Contrast:
     name: str
     weights: Mapping[Cell, Fraction]
     kind: str = "contrast"
-    parts: tuple["Contrast", ...] = field(default=())
+    parts: tuple["Contrast", ...] = field(default=(), repr=False)
 
     __array_ufunc__: ClassVar[None] = None  # a NumPy scalar times a contrast is a contrast
 
@@ -124,6 +128,12 @@ class Contrast:
             channel = frozenset(pair for pair in cell if pair[0] != names.STATE)
             sums[channel] = sums.get(channel, Fraction(0)) + weight
         return all(total == 0 for total in sums.values())
+
+    @property
+    def compares_gains(self) -> bool:
+        """Whether neither an offset of a channel nor a gain common to all channels moves it."""
+        after = [weight for cell, weight in self.weights.items() if _AFTER in cell]
+        return self.cancels_offsets and sum(after) == 0
 
     def array(self, factors: Mapping[str, Sequence[str]]) -> xr.DataArray:
         """Weights as an array over every cell of a design.

@@ -1,21 +1,22 @@
 """The contrasts of a face: gain, interaction, endpoint shift and diagonal.
 
-Invariant: each factor has one part: contrasted, fixed or averaged. Pinned by
+Invariant: second minus first, whatever the order in which levels are declared. Pinned by
 `tests/test_contrasts.py`.
 """
 
-import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
-
-import numpy as np
+from collections.abc import Mapping, Sequence
 
 from fourcorner import names
-from fourcorner.contrasts.algebra import Cell, Contrast
-from fourcorner.errors import ContrastError
-from fourcorner.sections import canonical, nearest
-
-Levels = str | bool | int | Sequence[str | bool | int]
+from fourcorner.contrasts.algebra import Contrast
+from fourcorner.contrasts.parts import (
+    Levels,
+    arrows,
+    average,
+    described,
+    endpoint_state,
+    held,
+    moved,
+)
 
 
 def gain(*, at: Mapping[str, Levels] | None = None, **levels: str | bool | int) -> Contrast:
@@ -37,8 +38,8 @@ def gain(*, at: Mapping[str, Levels] | None = None, **levels: str | bool | int) 
     >>> gain(view="generated").name
     'gain(generated)'
     """
-    fixed = {factor: found[0] for factor, found in _channel(levels, "gain", 1).items()}
-    return _gain(fixed, _over(at, fixed))
+    fixed = {factor: found[0] for factor, found in moved(levels, "gain", 1).items()}
+    return _gain(fixed, held(at, fixed))
 
 
 def omega(*, at: Mapping[str, Levels] | None = None, **levels: Levels) -> Contrast:
@@ -67,8 +68,8 @@ def omega(*, at: Mapping[str, Levels] | None = None, **levels: Levels) -> Contra
     >>> omega(view=("direct", "generated")).name
     'omega(direct->generated)'
     """
-    pairs = _channel(levels, "omega", 2)
-    return _omega(pairs, {}, _over(at, pairs))
+    pairs = moved(levels, "omega", 2)
+    return _omega(pairs, {}, held(at, pairs))
 
 
 def endpoint_shift(
@@ -93,16 +94,14 @@ def endpoint_shift(
     >>> endpoint_shift("before", view=("quote", "generated")).cancels_offsets
     False
     """
-    if state not in names.STATES:
-        msg = f"state = {state!r}{nearest(state, names.STATES)}; expected 'before' or 'after'"
-        raise ContrastError(msg)
-    pairs = _channel(levels, "endpoint_shift", 2)
-    over = _over(at, pairs)
+    state = endpoint_state(state)
+    pairs = moved(levels, "endpoint_shift", 2)
+    over = held(at, pairs)
     first, second = (
         _endpoint(state, {factor: pair[side] for factor, pair in pairs.items()}, over)
         for side in (0, 1)
     )
-    name = f"shift({state}, {_arrows(pairs, {}, over)})"
+    name = f"shift({state}, {arrows(pairs, {}, over)})"
     return (second - first).renamed(name, "endpoint_shift")
 
 
@@ -126,16 +125,16 @@ def diagonal(*, at: Mapping[str, Levels] | None = None, **levels: Levels) -> Con
     >>> move == gain(view="direct") + endpoint_shift("after", view=("direct", "generated"))
     True
     """
-    pairs = _channel(levels, "diagonal", 2)
-    over = _over(at, pairs)
+    pairs = moved(levels, "diagonal", 2)
+    over = held(at, pairs)
     first = _endpoint(names.BEFORE, {factor: pair[0] for factor, pair in pairs.items()}, over)
     second = _endpoint(names.AFTER, {factor: pair[1] for factor, pair in pairs.items()}, over)
-    return (second - first).renamed(f"diagonal({_arrows(pairs, {}, over)})", "diagonal")
+    return (second - first).renamed(f"diagonal({arrows(pairs, {}, over)})", "diagonal")
 
 
 def _gain(fixed: Mapping[str, str], over: Mapping[str, Sequence[str]]) -> Contrast:
     after, before = (_endpoint(state, fixed, over) for state in (names.AFTER, names.BEFORE))
-    return (after - before).renamed(f"gain({_describe(fixed, over)})", "gain", ())
+    return (after - before).renamed(f"gain({described(fixed, over)})", "gain", ())
 
 
 def _omega(
@@ -148,69 +147,9 @@ def _omega(
     *rest, last = pairs
     inner = {factor: pairs[factor] for factor in rest}
     first, second = (_omega(inner, {**fixed, last: level}, over) for level in pairs[last])
-    return (second - first).renamed(f"omega({_arrows(pairs, fixed, over)})", "omega")
-
-
-def _arrows(
-    pairs: Mapping[str, Sequence[str]], fixed: Mapping[str, str], over: Mapping[str, Sequence[str]]
-) -> str:
-    moves, described = ", ".join("->".join(pair) for pair in pairs.values()), _describe(fixed, over)
-    return f"{moves} | {described}" if described else moves
+    return (second - first).renamed(f"omega({arrows(pairs, fixed, over)})", "omega")
 
 
 def _endpoint(state: str, fixed: Mapping[str, str], over: Mapping[str, Sequence[str]]) -> Contrast:
-    name = f"F({', '.join(filter(None, [state, _describe(fixed, over)]))})"
-    return Contrast(name, _average(state, fixed, over))
-
-
-def _average(
-    state: str, fixed: Mapping[str, str], over: Mapping[str, Sequence[str]]
-) -> dict[Cell, Fraction]:
-    """Equal weights over the levels in `over`, at the fixed levels."""
-    combinations = list(itertools.product(*over.values()))
-    share = Fraction(1, len(combinations))
-    return {
-        frozenset({(names.STATE, state), *fixed.items(), *zip(over, levels, strict=True)}): share
-        for levels in combinations
-    }
-
-
-def _describe(fixed: Mapping[str, str], over: Mapping[str, Sequence[str]]) -> str:
-    words = [*fixed.values(), *("+".join(levels) for levels in over.values())]
-    return ", ".join(words)
-
-
-def _channel(levels: Mapping[str, Levels], what: str, count: int) -> dict[str, tuple[str, ...]]:
-    """Check the contrasted factors: each with as many levels as the contrast needs."""
-    listed = {factor: _listed(factor, value) for factor, value in levels.items()}
-    one, two = "one level; average several with at", "two levels, second minus first"
-    for factor, found in listed.items():
-        if len(found) != count:
-            msg = f"{what}: {factor} = {levels[factor]!r}; expected {one if count == 1 else two}"
-            raise ContrastError(msg)
-    if count == 2 and not listed:
-        msg = f"{what} needs a factor with two levels, e.g. {what}(view=('direct', 'generated'))"
-        raise ContrastError(msg)
-    return listed
-
-
-def _listed(factor: str, value: Levels) -> tuple[str, ...]:
-    """Levels as canonical texts: one or several, none twice."""
-    listed = np.atleast_1d(np.asarray(value, dtype=object))
-    levels = tuple(canonical(item) for item in listed)
-    if not levels or len(set(levels)) < len(levels):
-        msg = f"{factor} = {value!r}: expected at least one level, and none twice"
-        raise ContrastError(msg)
-    if factor == names.STATE:
-        msg = f"{factor!r} is the change that every gain is made of; name channel factors only"
-        raise ContrastError(msg)
-    return levels
-
-
-def _over(at: Mapping[str, Levels] | None, used: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    over = {factor: _listed(factor, value) for factor, value in (at or {}).items()}
-    twice = [factor for factor in used if factor in over]
-    if twice:
-        msg = f"{twice} are contrasted and in at too; give each factor one part"
-        raise ContrastError(msg)
-    return over
+    name = f"F({', '.join(filter(None, [state, described(fixed, over)]))})"
+    return Contrast(name, average(state, fixed, over))

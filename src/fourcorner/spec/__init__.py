@@ -1,6 +1,7 @@
 """Specs: TOML to what is declared, one module for each table of the file."""
 
 from fourcorner.spec.data import DataSpec
+from fourcorner.spec.design import DesignSpec
 from fourcorner.spec.estimands import EstimandSpec
 from fourcorner.spec.model import ModelSpec, PriorSpec, SamplerSpec
 from fourcorner.spec.read import Spec, parse_spec
@@ -8,6 +9,7 @@ from fourcorner.spec.weights import check_weights
 
 __all__ = [
     "DataSpec",
+    "DesignSpec",
     "EstimandSpec",
     "ModelSpec",
     "PriorSpec",

@@ -1,23 +1,52 @@
 """[estimands] of a spec: what is asked, as written.
 
-Invariant: every channel factor of an estimand is contrasted, fixed or averaged, once.
-Pinned by `tests/test_spec.py`.
+Invariant: every channel factor of an estimand is moved, fixed or averaged, once; an allocation
+is one estimand for each factor that it moves. Pinned by `tests/test_spec.py`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from fourcorner import names
 from fourcorner.sections import Levels, Section, nearest, show
+from fourcorner.spec.data import DataSpec
+from fourcorner.spec.differences import link
+from fourcorner.spec.subsets import SUBSET_KEYS, Subset, read_subset
 
-ESTIMAND_KINDS = ("gain", "omega", "endpoint_shift", "diagonal", "difference")
-CONTRASTED = ("gain", "omega", "endpoint_shift", "diagonal")
-MODIFIERS = {"at": CONTRASTED, "average_over": CONTRASTED, "state": ("endpoint_shift",)}
+CONTRASTED = ("gain", "omega", "endpoint_shift", "diagonal", "allocation")
+ESTIMAND_KINDS = (*CONTRASTED, "difference")
+MODIFIERS = {
+    "at": CONTRASTED,
+    "average_over": CONTRASTED,
+    "state": ("endpoint_shift", "allocation"),
+    **dict.fromkeys(SUBSET_KEYS, CONTRASTED),
+}
+TWO = "two levels, second minus first"
 
 
 @dataclass(frozen=True)
 class EstimandSpec:
-    """One declared estimand, as written: see `fourcorner.estimands` for its meaning."""
+    """One declared estimand, as written: see `fourcorner.estimands` for its meaning.
+
+    Attributes
+    ----------
+    kind : str
+    levels : mapping of factor to levels
+        One level of each factor of a gain, otherwise a pair (first, second) for each factor
+        that moves. In an allocation the change is one of them, under ``state``, unless held.
+    at : mapping of factor to levels
+    average_over : tuple of str
+    state : {"before", "after"} or None
+        Of an endpoint shift; of an allocation, where the change is held.
+    difference : (first, second) or None
+    statistic : str
+    factor : str or None
+        Whose share of an allocation this is.
+    between, where, wave, weight_by
+        As in `fourcorner.estimands.Estimand`; `where` names the stratum by its column. A
+        difference has those of its parts.
+    """
 
     kind: str
     levels: Mapping[str, Levels]
@@ -26,25 +55,43 @@ class EstimandSpec:
     state: str | None = None
     difference: tuple[str, str] | None = None
     statistic: str = names.MEAN
+    factor: str | None = None
+    between: tuple[str, str, str] | None = None
+    where: Mapping[str, Levels] = field(default_factory=dict)
+    wave: Levels = ()
+    weight_by: str = names.BY_TRANSITION
 
 
-def read_estimands(
-    section: Section, channel: Mapping[str, Levels] | None
-) -> dict[str, EstimandSpec]:
-    """Every declared estimand by name."""
-    found = {}
+def read_estimands(section: Section, data: DataSpec | None) -> dict[str, EstimandSpec]:
+    """Every declared estimand by name; an allocation NAME as one NAME.<factor> for each factor."""
+    found: dict[str, EstimandSpec] = {}
+    shares: dict[str, list[str]] = {}
     for name in section.raw:
         entry = section.section(name)
-        found[name] = _estimand(entry, channel)
+        declared = _estimand(entry, data)
         entry.finish()
+        if not name.strip():
+            section.fault("an estimand has an empty name; give it one")
+        named = _shares(name, declared)
+        if declared.kind == "allocation":
+            shares[name] = list(named)
+        for twice in named.keys() & found.keys():
+            section.fault(
+                f"two estimands are called {twice!r}, one as the share of an allocation; rename one"
+            )
+        found |= named
     if section.there and not section.raw:
         section.fault("names no estimand; write one, e.g. omega = { omega = { view = [a, b] } }")
-    for name, estimand in found.items():
-        _check_difference(name, estimand, found, section)
-    return found
+    return link(found, shares, section)
 
 
-def _estimand(entry: Section, channel: Mapping[str, Levels] | None) -> EstimandSpec:
+def _shares(name: str, declared: EstimandSpec) -> dict[str, EstimandSpec]:
+    if declared.kind != "allocation":
+        return {name: declared}
+    return {f"{name}.{factor}": replace(declared, factor=factor) for factor in declared.levels}
+
+
+def _estimand(entry: Section, data: DataSpec | None) -> EstimandSpec:
     kinds = [kind for kind in ESTIMAND_KINDS if kind in entry.raw]
     entry.known.update((*ESTIMAND_KINDS, *MODIFIERS, "statistic"))
     if len(kinds) != 1:
@@ -55,26 +102,37 @@ def _estimand(entry: Section, channel: Mapping[str, Levels] | None) -> EstimandS
     kind = kinds[0]
     for key, takers in MODIFIERS.items():
         if key in entry.raw and kind not in takers:
-            entry.fault(f"{key} does not go with {kind}, only with {', '.join(takers)}")
+            why = "; a difference has that of its two estimands" if key in SUBSET_KEYS else ""
+            entry.fault(f"{key} does not go with {kind}, only with {', '.join(takers)}{why}")
+    statistic = _statistic(entry)
+    if kind == "difference":
+        return EstimandSpec(kind, {}, {}, difference=_pair(entry), statistic=statistic)
+    estimand = EstimandSpec(
+        kind=kind,
+        levels=_allocated(entry, data) if kind == "allocation" else entry.levels(kind),
+        at=entry.levels("at"),
+        average_over=entry.names("average_over"),
+        state=_state(entry, required=kind == "endpoint_shift"),
+        statistic=statistic,
+        **_fields(read_subset(entry, data)),
+    )
+    if data is not None:
+        _check_factors(entry, estimand, data.channel)
+    return estimand
+
+
+def _fields(subset: Subset) -> dict[str, Any]:
+    return {**asdict(subset), "where": dict(subset.where)}
+
+
+def _statistic(entry: Section) -> str:
     statistic = entry.text("statistic", default=names.MEAN) or names.MEAN
     if statistic not in names.STATISTICS:
         expected = f"expected one of {', '.join(names.STATISTICS)}"
         entry.fault(
             f"statistic = {show(statistic)}: {expected}{nearest(statistic, names.STATISTICS)}"
         )
-    if kind == "difference":
-        return EstimandSpec(kind, {}, {}, difference=_pair(entry), statistic=statistic)
-    estimand = EstimandSpec(
-        kind=kind,
-        levels=entry.levels(kind),
-        at=entry.levels("at"),
-        average_over=entry.names("average_over"),
-        state=_shift_state(entry) if kind == "endpoint_shift" else None,
-        statistic=statistic,
-    )
-    if channel is not None:
-        _check_factors(entry, estimand, channel)
-    return estimand
+    return statistic
 
 
 def _pair(entry: Section) -> tuple[str, str]:
@@ -85,17 +143,42 @@ def _pair(entry: Section) -> tuple[str, str]:
     return (pair[0], pair[1])
 
 
-def _shift_state(entry: Section) -> str | None:
-    state = entry.text("state")
+def _state(entry: Section, *, required: bool) -> str | None:
+    state = entry.text("state", required=required)
     if state is not None and state not in names.STATES:
-        entry.fault(f"state = {show(state)}: expected 'before' or 'after', whatever the levels are")
+        near = nearest(state, names.STATES)
+        entry.fault(
+            f"state = {show(state)}: expected 'before' or 'after', whatever the levels are{near}"
+        )
     return state
+
+
+def _allocated(entry: Section, data: DataSpec | None) -> dict[str, Levels]:
+    """Pairs that an allocation moves: those of a table beside the change, or of listed factors."""
+    held = "state" in entry.raw
+    if isinstance(entry.raw["allocation"], dict):
+        pairs = entry.levels("allocation", single=False)
+        if names.STATE in pairs:
+            entry.fault("allocation: pairs stand beside the change, which moves; leave state out")
+        moves = {} if held else {names.STATE: names.STATES}
+        return {**moves, **{factor: pair for factor, pair in pairs.items() if factor not in moves}}
+    listed = entry.names("allocation")
+    if listed and names.STATE not in listed and not held:
+        entry.fault(
+            "allocation does not say what the change does: name 'state' among the factors to "
+            "move it, or hold it with state = 'before' or 'after'"
+        )
+    if names.STATE in listed and held:
+        entry.fault("allocation names 'state', and state = … holds it; choose one")
+    known: dict[str, Levels] = {} if data is None else data.factors
+    return {factor: known.get(factor, ()) for factor in listed}
 
 
 def _check_factors(entry: Section, estimand: EstimandSpec, channel: Mapping[str, Levels]) -> None:
     """Every channel factor is contrasted, fixed or averaged, once."""
     _check_levels(entry, estimand, channel)
-    parts = [*estimand.levels, *estimand.at, *estimand.average_over]
+    moved = [factor for factor in estimand.levels if not _is_change(estimand, factor)]
+    parts = [*moved, *estimand.at, *estimand.average_over]
     for factor in dict.fromkeys(parts):
         if factor not in channel:
             entry.fault(f"{factor!r} is not a channel factor{nearest(factor, channel)}")
@@ -109,43 +192,24 @@ def _check_factors(entry: Section, estimand: EstimandSpec, channel: Mapping[str,
             )
 
 
+def _is_change(estimand: EstimandSpec, factor: str) -> bool:
+    return estimand.kind == "allocation" and factor == names.STATE
+
+
 def _check_levels(entry: Section, estimand: EstimandSpec, channel: Mapping[str, Levels]) -> None:
     """A gain takes one level of a factor, the others two; all are declared."""
     kind, levels = estimand.kind, estimand.levels
-    wanted, count = ("one level", 1) if kind == "gain" else ("two levels, second minus first", 2)
-    if count == 2 and not levels:
-        entry.fault(f"{kind} needs a factor with two levels, second minus first")
-    for factor, given in levels.items():
-        if len(given) != count:
-            entry.fault(f"{kind}: {factor} needs {wanted}; got {list(given)}")
-    for factor, given in [*levels.items(), *estimand.at.items()]:
+    wanted, count = ("one level", 1) if kind == "gain" else (TWO, 2)
+    moved = {f: given for f, given in levels.items() if not _is_change(estimand, f)}
+    if count == 2 and not moved:
+        entry.fault(f"{kind} needs a factor with {TWO}")
+    for factor, given in moved.items():
+        if len(given) != count and factor in channel:
+            many = f"; write allocation = {{ {factor} = [first, second] }}"
+            remedy = many if isinstance(entry.raw[kind], list) else ""
+            entry.fault(f"{kind}: {factor} needs {wanted}; got {list(given)}{remedy}")
+    for factor, given in [*moved.items(), *estimand.at.items()]:
         for level in given:
             if factor in channel and level not in channel[factor]:
                 near = nearest(level, channel[factor])
                 entry.fault(f"{factor} has no declared level {level!r}{near}")
-
-
-def _check_difference(
-    name: str, estimand: EstimandSpec, found: Mapping[str, EstimandSpec], section: Section
-) -> None:
-    if estimand.difference is None:
-        return
-    for part in estimand.difference:
-        if part and part not in found:
-            section.fault(f"{name}: no estimand {part!r}{nearest(part, found)}")
-        elif part and found[part].statistic != names.MEAN:
-            section.fault(f"{name}: {part!r} is a {found[part].statistic}; differences take means")
-    if name in _reachable(name, found):
-        section.fault(f"{name} is a difference of itself")
-
-
-def _reachable(start: str, found: Mapping[str, EstimandSpec]) -> set[str]:
-    seen: set[str] = set()
-    queue = [start]
-    while queue:
-        estimand = found.get(queue.pop())
-        for part in (estimand.difference or ()) if estimand else ():
-            if part not in seen:
-                seen.add(part)
-                queue.append(part)
-    return seen

@@ -6,18 +6,27 @@ Invariant: what is not given is None or a default that is documented. Pinned by
 
 from dataclasses import dataclass, fields, replace
 
-from fourcorner.sections import Section
+from fourcorner import names
+from fourcorner.sections import Section, nearest
 
 FAMILIES = ("normal",)
+COHORTS = (names.COHORT_JOINT, names.COHORT_OBSERVED)
 
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """Family and effect formulas; an empty formula means the default that `basis` documents."""
+    """Family, effect formulas, cohort and region of practical equivalence.
+
+    A formula that is None means the default that `basis` documents. `cohort` is the units that are
+    complete in every cell (``joint``) or all with a cell observed (``observed``). `rope` is half
+    the width of the region about zero, native units; None for no such region.
+    """
 
     family: str = "normal"
     effects: str | None = None
     stratum_effects: str | None = None
+    cohort: str = names.COHORT_JOINT
+    rope: float | None = None
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,7 @@ class PriorSpec:
     effect_sd: float | None = None
     tau_sd: float | None = None
     unit_sd: float | None = None
+    retry_sd: float | None = None
     stratum_scale_sd: float | None = None
     lkj_eta: float | None = None
 
@@ -51,14 +61,20 @@ class SamplerSpec:
 
 
 def read_model(section: Section) -> ModelSpec:
-    """Family and formulas."""
+    """Family, formulas, cohort and region of practical equivalence."""
     family = section.text("family", default="normal") or "normal"
     if family not in FAMILIES:
         section.fault(f"family = {family!r}: this version fits {', '.join(FAMILIES)}")
+    cohort = section.text("cohort", default=names.COHORT_JOINT) or names.COHORT_JOINT
+    if cohort not in COHORTS:
+        expected = " or ".join(repr(name) for name in COHORTS)
+        section.fault(f"cohort = {cohort!r}{nearest(cohort, COHORTS)}: expected {expected}")
     model = ModelSpec(
         family=family,
         effects=section.text("effects", required=False),
         stratum_effects=section.text("stratum_effects", required=False),
+        cohort=cohort,
+        rope=section.number("rope", test=lambda x: x > 0, wanted="a number above 0"),
     )
     section.finish()
     return model

@@ -13,6 +13,7 @@ from pathlib import Path
 from fourcorner.errors import SpecError
 from fourcorner.sections import Section, show
 from fourcorner.spec.data import DataSpec, read_data
+from fourcorner.spec.design import DesignSpec, read_design
 from fourcorner.spec.estimands import EstimandSpec, read_estimands
 from fourcorner.spec.model import (
     ModelSpec,
@@ -22,23 +23,25 @@ from fourcorner.spec.model import (
     read_priors,
     read_sampler,
 )
-from fourcorner.spec.weights import read_weights
+from fourcorner.spec.weights import Declared, read_weights
 
 
 @dataclass(frozen=True)
 class Spec:
     """One declared analysis of a score table.
 
-    `weights` maps a name to ``"empirical"``, ``"equal"`` or a mapping of stratum to weight.
+    `weights` maps a name to ``"empirical"``, ``"equal"``, a mapping of stratum to weight, or
+    ``{"mix": …}`` with a mapping of mixture to share.
     """
 
     title: str
     data: DataSpec
     estimands: Mapping[str, EstimandSpec]
-    weights: Mapping[str, str | Mapping[str, float]]
+    weights: Mapping[str, Declared]
     model: ModelSpec = field(default_factory=ModelSpec)
     priors: PriorSpec = field(default_factory=PriorSpec)
     sampler: SamplerSpec = field(default_factory=SamplerSpec)
+    design: DesignSpec = field(default_factory=DesignSpec)
     directory: Path = Path()
     text: str = ""
 
@@ -98,11 +101,12 @@ def parse_spec(text: str, *, directory: Path = Path(), source: str = "spec") -> 
         faults.append(f"kind = {show(kind)}: this version reads kind = 'scores'")
     title = top.text("title", default="Untitled analysis")
     data = read_data(top.section("data"))
-    estimands = read_estimands(top.section("estimands"), data.channel if data else None)
+    estimands = read_estimands(top.section("estimands"), data)
     weights = read_weights(top.section("weights", required=False), data)
     model = read_model(top.section("model", required=False))
     priors = read_priors(top.section("priors", required=False))
     sampler = read_sampler(top.section("sampler", required=False))
+    design = read_design(top.section("design", required=False))
     top.finish()
     if faults or data is None:
         raise SpecError(faults, source)
@@ -114,6 +118,7 @@ def parse_spec(text: str, *, directory: Path = Path(), source: str = "spec") -> 
         model=model,
         priors=priors,
         sampler=sampler,
+        design=design,
         directory=directory,
         text=text,
     )
