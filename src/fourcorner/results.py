@@ -13,7 +13,8 @@ from typing import Any
 import pandas as pd
 
 OBJECTS = {"interval", "refused", "notes", "count"}
-NUMBERS = {"value", "threshold"}
+NUMBERS = {"value", "threshold", "rope"}
+TUPLES = {"interval", "notes"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,8 @@ class Estimate:
     interval : tuple of float or None
         Lower and upper end; None when there is none, with the reason in `notes`.
     interval_kind, resampling : str
+        A ``simultaneous max-t`` interval holds together with those of its call and ``bounds`` hold
+        whatever was cut off; an interval of every other kind is pointwise, for its own row alone.
     level : float
     units, transitions : int
         Independent units and transitions that the value rests on.
@@ -82,6 +85,8 @@ class Probability:
         (k + 1/2) / (S + 1) for k of S draws.
     draws : int
         S.
+    rope : float or None
+        Half-width of the region around zero that the event ``rope`` is about; native units.
     """
 
     name: str
@@ -90,6 +95,7 @@ class Probability:
     weights: str
     population: str
     draws: int
+    rope: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,12 +122,90 @@ class Check:
     gated: bool = True
 
 
-Row = Estimate | Probability | Check
+@dataclass(frozen=True, kw_only=True)
+class Breakdown:
+    """A design estimate of a part of the cohort, or without a part of it.
+
+    Attributes
+    ----------
+    name, statistic, weights, population, cohort : str
+        As of the estimate that it breaks down.
+    by : str
+        ``"stratum"``, a replicate factor (``"layout"``, ``"wave"``), an attribute
+        (``"step_type"``), or ``"leave_one_out"``.
+    level : str
+        Of `by`; for ``"leave_one_out"`` the unit that is left out where the value is least, and
+        where it is greatest.
+    value : float or None
+        None where nothing is left, with the reason in `notes`.
+    interval : tuple of float or None
+    interval_kind, resampling : str
+        As of an `Estimate`, and never simultaneous: the intervals of parts are pointwise.
+    interval_level : float
+    units, transitions : int
+    undefined_draws : int
+        As of an `Estimate`.
+    notes : tuple of str
+    """
+
+    name: str
+    statistic: str
+    weights: str
+    population: str
+    cohort: str
+    by: str
+    level: str
+    value: float | None
+    interval: tuple[float, float] | None
+    interval_kind: str
+    interval_level: float
+    units: int
+    transitions: int
+    undefined_draws: int = 0
+    resampling: str = ""
+    notes: tuple[str, ...] = ()
+
+
+Row = Estimate | Probability | Check | Breakdown
+
+
+def target(name: str, weights: str) -> str:
+    """How checks and reports name an estimand under a mixture.
+
+    Examples
+    --------
+    >>> target("omega", "equal")
+    'omega (equal)'
+    """
+    return f"{name} ({weights})"
+
+
+def side(row: Estimate | None) -> int | None:
+    """Where an interval lies: -1 below zero, 1 above, 0 around it, None if there is none."""
+    if row is None or row.interval is None:
+        return None
+    low, high = row.interval
+    return -1 if high < 0 else 1 if low > 0 else 0
 
 
 def records(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Rows as JSON objects."""
     return [{key: _plain(item) for key, item in asdict(row).items()} for row in rows]
+
+
+def read[R: Row](found: Sequence[Mapping[str, Any]], kind: type[R]) -> list[R]:
+    """Rows from the JSON objects that `records` made of them, equal to what they were.
+
+    Examples
+    --------
+    >>> row = Probability(name="o", event="<0", value=0.5, weights="w", population="units", draws=9)
+    >>> read(records([row]), Probability) == [row]
+    True
+    """
+    return [
+        kind(**{key: tuple(x) if key in TUPLES and x is not None else x for key, x in row.items()})
+        for row in found
+    ]
 
 
 def frame(rows: Sequence[Row], kind: type[Row]) -> pd.DataFrame:

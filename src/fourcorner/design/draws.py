@@ -1,7 +1,7 @@
 """Shared bootstrap draws: how often each unit is drawn, the same for every estimand.
 
-Invariant: the draws depend on the seed and the number of units alone, not on block size.
-Pinned by `tests/test_design.py`.
+Invariant: the draws depend on the seed, the number of units and, within strata, which unit is in
+which stratum; not on block size. Pinned by `tests/test_design.py`.
 """
 
 from collections.abc import Iterator
@@ -36,6 +36,43 @@ def multiplicities(units: int, draws: int, seed: int) -> Iterator[NDArray[np.flo
     for start in range(0, draws, step):
         block = min(step, draws - start)
         chosen = generator.integers(0, max(units, 1), size=(block, units))
+        chosen += units * np.arange(block)[:, None]
+        counts = np.bincount(chosen.ravel(), minlength=block * units)
+        yield counts.reshape(block, units).astype(float)
+
+
+def within_strata(
+    stratum: NDArray[np.int64], draws: int, seed: int
+) -> Iterator[NDArray[np.float64]]:
+    """Bootstrap within strata: each stratum's units drawn from that stratum, its size fixed.
+
+    Parameters
+    ----------
+    stratum : ndarray of shape (units,)
+        Code of each unit's stratum.
+    draws, seed : int
+
+    Yields
+    ------
+    ndarray of shape (block, units)
+        Times each unit is drawn; a row sums to the size of each stratum over its units.
+
+    Examples
+    --------
+    >>> codes = np.array([0, 1, 0])
+    >>> (block,) = within_strata(codes, 4, seed=1)
+    >>> block[:, 1].tolist(), block[:, [0, 2]].sum(axis=1).tolist()
+    ([1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0])
+    """
+    generator = np.random.default_rng(seed)
+    units = len(stratum)
+    order = np.argsort(stratum, kind="stable")
+    _, first, sizes = np.unique(stratum[order], return_index=True, return_counts=True)
+    start, size = np.repeat(first, sizes), np.repeat(sizes, sizes)
+    step = max(1, BLOCK // max(units, 1))
+    for begin in range(0, draws, step):
+        block = min(step, draws - begin)
+        chosen = order[start + (generator.random((block, units)) * size).astype(np.int64)]
         chosen += units * np.arange(block)[:, None]
         counts = np.bincount(chosen.ravel(), minlength=block * units)
         yield counts.reshape(block, units).astype(float)

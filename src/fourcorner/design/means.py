@@ -1,58 +1,179 @@
-"""Weighted means over transitions, as ratios of resampled sums.
+"""Means of strata and cohort, mixed by target weights, as ratios of resampled sums.
 
-Invariant: the point estimate is the draw in which every unit is taken once, so estimate and
-bootstrap are one computation. Pinned by `tests/test_design.py`.
+θ(w) = empirical × pooled mean + Σ w_g × stratum mean, and for a group contrast the second group's
+less the first's. Each draw is told as its deviation from the estimate: sums are taken about the
+strata's own means, so a large level costs no digits.
+
+Invariant: the draw in which every unit is taken once deviates by nothing. Pinned by
+`tests/test_means.py`.
 """
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fourcorner import names
+from fourcorner.design.cohort import Sample
+from fourcorner.design.parts import Part
+from fourcorner.weights import TargetWeights
+
 Floats = NDArray[np.float64]
 
 
-def stratum_totals(
-    multiplicity: Floats, sums: Floats, counts: Floats, stratum: NDArray[np.int64], strata: int
-) -> tuple[Floats, Floats]:
-    """Sum values and counts over the units drawn, by stratum.
+@dataclass(frozen=True)
+class Centred:
+    """Sums of each unit's values about the mean of its stratum, for P groups.
+
+    Attributes
+    ----------
+    sign : ndarray of shape (P,)
+    sums, counts : ndarray of shape (units, P)
+    means, numbers, units : ndarray of shape (strata, P)
+        Mean, number of values and number of units; the mean of nothing is written 0.
+    pooled : ndarray of shape (P,)
+        Mean of all values.
+    """
+
+    sign: Floats
+    sums: Floats
+    counts: Floats
+    means: Floats
+    numbers: Floats
+    units: Floats
+    pooled: Floats
+
+    @property
+    def columns(self) -> Floats:
+        """Sums, then counts: shape (units, 2 P)."""
+        return np.hstack([self.sums, self.counts])
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """What the pooled mean and each stratum's mean weigh.
+
+    Attributes
+    ----------
+    pooled : float
+    strata : ndarray of shape (strata, P)
+    """
+
+    pooled: float
+    strata: Floats
+
+
+def centred(data: Sample, parts: Sequence[Part]) -> Centred:
+    """Sums by unit, with the means that they are about."""
+    sums = np.stack([part.sums(data.units) for part in parts], axis=1)
+    counts = np.stack([part.counts(data.units) for part in parts], axis=1)
+    units = np.stack([part.sizes(data) for part in parts], axis=1).astype(float)
+    once = totals(np.ones((1, data.units)), np.hstack([sums, counts]), data.stratum, units.shape[0])
+    total, numbers = once[0, :, : len(parts)], once[0, :, len(parts) :]
+    means = _ratio(total, numbers)
+    return Centred(
+        sign=np.array([float(part.sign) for part in parts]),
+        sums=sums - means[data.stratum] * counts,
+        counts=counts,
+        means=means,
+        numbers=numbers,
+        units=units,
+        pooled=_ratio(total.sum(axis=0), numbers.sum(axis=0)),
+    )
+
+
+def mixing(mixture: TargetWeights, about: Centred, plan: str) -> Mixing:
+    """What a mixture weighs under a resampling plan.
+
+    Resampling within strata holds the cohort's own mixture as it is, so the pooled mean is then
+    the strata's means weighted by their numbers of values.
+    """
+    empirical = mixture.empirical
+    fixed = np.zeros(len(about.means)) if mixture.shares is None else mixture.shares
+    strata = np.repeat(fixed[:, None], len(about.sign), axis=1)
+    if plan == names.WITHIN_STRATA and empirical > 0:
+        strata = strata + empirical * _ratio(about.numbers, about.numbers.sum(axis=0))
+        empirical = 0.0
+    return Mixing(empirical, strata)
+
+
+def estimate(about: Centred, mix: Mixing) -> float:
+    """θ(w) of the cohort as it is; needed strata have values."""
+    by_part = mix.pooled * about.pooled + (mix.strata * about.means).sum(axis=0)
+    return float(about.sign @ by_part)
+
+
+def totals(
+    multiplicity: Floats, columns: Floats, stratum: NDArray[np.int64], strata: int
+) -> Floats:
+    """Sum columns over the units drawn, by stratum.
 
     Parameters
     ----------
     multiplicity : ndarray of shape (draws, units)
-    sums, counts : ndarray of shape (units, estimands)
-        Sum and number of a unit's complete transitions.
+    columns : ndarray of shape (units, columns)
     stratum : ndarray of shape (units,)
-        Code of each unit's stratum.
     strata : int
 
     Returns
     -------
-    tuple of ndarray of shape (draws, strata, estimands)
+    ndarray of shape (draws, strata, columns)
     """
-    both = np.hstack([sums, counts])
-    drawn = np.empty((multiplicity.shape[0], strata, both.shape[1]))
+    drawn = np.empty((multiplicity.shape[0], strata, columns.shape[1]))
     for code in range(strata):
         inside = np.flatnonzero(stratum == code)
-        drawn[:, code] = np.take(multiplicity, inside, axis=1) @ both[inside]
-    return drawn[:, :, : sums.shape[1]], drawn[:, :, sums.shape[1] :]
+        drawn[:, code] = np.take(multiplicity, inside, axis=1) @ columns[inside]
+    return drawn
 
 
-def weighted(totals: Floats, numbers: Floats, shares: Floats | None) -> Floats:
-    """Compute θ(w) of each draw: the pooled mean, or Σ w_g × stratum mean.
+def deviations(drawn: Floats, about: Centred, mix: Mixing, *, rescale: bool = False) -> Floats:
+    """How far θ(w) of each draw is from the estimate.
 
     Parameters
     ----------
-    totals, numbers : ndarray of shape (draws, strata, estimands)
-    shares : ndarray of shape (strata,), or None
-        None for the empirical mixture, resampled with the units.
+    drawn : ndarray of shape (draws, strata, 2 P)
+        `totals` of the sums and counts.
+    about : Centred
+    mix : Mixing
+    rescale : bool
+        Stretch each mean's deviation by √(n / (n − 1)) for its n units, which makes the variance
+        over draws the unbiased one.
 
     Returns
     -------
-    ndarray of shape (draws, estimands)
-        NaN where a stratum that is needed has no transition in the draw: an undefined draw.
+    ndarray of shape (draws,)
+        NaN where a needed stratum has no value in the draw.
     """
+    pooled, strata = mean_deviations(drawn, about)
+    if rescale:
+        strata = strata * _stretch(about.units)
+        pooled = pooled * _stretch(about.units.sum(axis=0))
+    found = weighed(strata, mix.strata).sum(axis=1)
+    if mix.pooled > 0:
+        found = found + mix.pooled * pooled
+    return np.asarray(found @ about.sign)
+
+
+def mean_deviations(drawn: Floats, about: Centred) -> tuple[Floats, Floats]:
+    """Deviation of each draw's pooled mean (draws, P) and stratum means (draws, strata, P)."""
+    size = len(about.sign)
+    sums, counts = drawn[..., :size], drawn[..., size:]
     with np.errstate(invalid="ignore"):
-        if shares is None:
-            return np.asarray(totals.sum(axis=1) / numbers.sum(axis=1))
-        needed = shares > 0
-        means = totals[:, needed] / numbers[:, needed]
-        return np.asarray(np.einsum("g,bge->be", shares[needed], means))
+        strata = sums / counts
+        moved = sums + (about.means - about.pooled) * counts
+        return moved.sum(axis=1) / counts.sum(axis=1), strata
+
+
+def weighed(values: Floats, weights: Floats) -> Floats:
+    """Weights times values, nothing where the weight is zero, whatever the value."""
+    return weights * np.where(weights > 0, values, 0.0)
+
+
+def _ratio(totals: Floats, numbers: Floats) -> Floats:
+    return np.divide(totals, numbers, out=np.zeros_like(totals), where=numbers > 0)
+
+
+def _stretch(units: Floats) -> Floats:
+    """√(n / (n − 1)), and 1 where there is no second unit: such a stratum has no interval."""
+    return np.sqrt(np.divide(units, units - 1, out=np.ones_like(units), where=units > 1))

@@ -1,0 +1,176 @@
+"""Each row before any draw: what it is an estimate of, why it is refused, what it rests on.
+
+Invariant: units and transitions of a row are those that it uses, and every note of it is true of
+its own weights and plan. Pinned by `tests/test_design.py`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fourcorner import names
+from fourcorner.design import means, refusals
+from fourcorner.design.cohort import Sample
+from fourcorner.design.intervals import SMALL_STRATUM
+from fourcorner.design.means import Mixing
+from fourcorner.design.options import Options
+from fourcorner.design.parts import COHORT, Applied, Floats, Part, is_share, left_out, parts
+from fourcorner.design.replicates import Means, Quantity, Rank
+from fourcorner.estimands import UNITS_ALIKE, Estimand
+from fourcorner.weights import TargetWeights
+
+Needed = list[tuple[str, int]]
+
+SAID = {
+    names.PLAIN: "plain bootstrap of units",
+    names.WITHIN_STRATA: "bootstrap of units within strata",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One estimand under one mixture.
+
+    Attributes
+    ----------
+    fields : dict
+        Those fields of the row that no draw changes.
+    refused : dict or None
+    needed : list of (str, int)
+        Units of each group whose spread the interval rests on.
+    kind : str
+        Of interval.
+    notes : tuple of str
+    """
+
+    fields: dict[str, Any]
+    refused: dict[str, Any] | None
+    needed: Needed
+    kind: str
+    notes: tuple[str, ...]
+
+
+def cases(
+    data: Sample,
+    estimand: Estimand,
+    applied: Applied,
+    weights: Sequence[TargetWeights],
+    options: Options,
+) -> tuple[list[Case], Quantity]:
+    """Cases of an estimand under the mixtures that apply to it, and what is to be replicated.
+
+    Returns
+    -------
+    tuple of (list of Case, Means or Rank)
+        The quantity has a mixture for each case that is not refused, in order.
+    """
+    groups = parts(data, estimand, applied.values)
+    about = means.centred(data, groups)
+    out = refusals.omitted(estimand, weights)
+    notes = (*_notes(data, estimand, applied.values, groups), *refusals.omission(estimand, out))
+    found: list[Case] = []
+    mixes: list[tuple[Mixing, str]] = []
+    for mixture in weights:
+        if mixture.name in out:
+            continue
+        refused = applied.refused or refusals.of_mixture(data, estimand, groups, mixture)
+        mix = means.mixing(mixture, about, options.resampling)
+        needed = _needed(data, groups, mix)
+        kind = _kind(estimand, needed, options)
+        told = (*notes, *_mixture_notes(data, estimand, mixture, options))
+        fields = _fields(data, estimand, groups, mixture, options)
+        found.append(Case(fields, refused, needed, kind, told))
+        if refused is None:
+            # only a mean is rescaled or studentised; another statistic then has no interval
+            mixes.append((mix, kind if estimand.statistic == names.MEAN else names.PERCENTILE))
+    if estimand.statistic in refusals.RANKED:
+        return found, Rank(groups, estimand.statistic, len(mixes), applied.size)
+    return found, Means(about, tuple(mixes), 1.0 if is_share(estimand) else applied.size)
+
+
+def _kind(estimand: Estimand, needed: Needed, options: Options) -> str:
+    """The interval asked for; by default the one that `interval_coverage.json` speaks for."""
+    if options.interval is not None:
+        return options.interval
+    small = any(size < SMALL_STRATUM for _, size in needed)
+    if small and estimand.statistic == names.MEAN and not options.simultaneous:
+        return names.BOOTSTRAP_T
+    return names.PERCENTILE
+
+
+def population(mixture: TargetWeights, plan: str) -> str:
+    """Whom a row is about: this cohort where its own mixture of strata is held, else units."""
+    held = plan == names.WITHIN_STRATA and mixture.empirical > 0
+    return names.POPULATION_COHORT if held else names.POPULATION_UNITS
+
+
+def _fields(
+    data: Sample,
+    estimand: Estimand,
+    groups: Sequence[Part],
+    mixture: TargetWeights,
+    options: Options,
+) -> dict[str, Any]:
+    used = np.any([part.transitions for part in groups], axis=0)
+    alone = is_share(estimand) and len(groups) == 1
+    return {
+        "name": estimand.name,
+        "statistic": estimand.statistic,
+        "weights": mixture.name,
+        "method": names.DESIGN,
+        "population": population(mixture, options.resampling),
+        "cohort": data.cohort,
+        "level": options.level,
+        "units": len(np.unique(data.unit[used])),
+        "transitions": int(used.sum()),
+        "resampling": SAID[options.resampling],
+        "count": groups[0].negative if alone else None,
+    }
+
+
+def _notes(
+    data: Sample, estimand: Estimand, values: Floats, groups: Sequence[Part]
+) -> Iterator[str]:
+    yield from left_out(data, estimand, values)
+    if estimand.weight_by == names.BY_UNIT:
+        yield UNITS_ALIKE
+    if estimand.between is not None:
+        sizes = [f"{part.group}: {int(part.transitions.sum())}" for part in groups]
+        negative = [f", {part.negative} negative" if is_share(estimand) else "" for part in groups]
+        told = [size + count for size, count in zip(sizes, negative, strict=True)]
+        yield f"transitions by group: {'; '.join(told)}"
+
+
+def _mixture_notes(
+    data: Sample, estimand: Estimand, mixture: TargetWeights, options: Options
+) -> Iterator[str]:
+    strata = estimand.where.get(names.STRATUM, data.strata)
+    several = len(strata) > 1 and mixture.empirical > 0
+    if several and estimand.between is not None:
+        yield "each group under its own mixture of strata"
+    if several and options.resampling == names.WITHIN_STRATA:
+        yield "the mixture of strata is held as it is in the cohort"
+
+
+def _needed(data: Sample, groups: Sequence[Part], mix: Mixing) -> Needed:
+    """Units of each stratum that is weighed, and of each group where its pooled mean is."""
+    found: Needed = []
+    for p, part in enumerate(groups):
+        sizes = part.sizes(data)
+        if mix.pooled > 0:
+            found.append((part.group, int(sizes.sum())))
+        found += [
+            (_stratum(name, part), int(size))
+            for name, size, share in zip(data.strata, sizes, mix.strata[:, p], strict=True)
+            if share > 0
+        ]
+    return found
+
+
+def _stratum(name: str, part: Part) -> str:
+    """A stratum in words, with its group where there are two; the cohort where there is none."""
+    if not name:
+        return part.group
+    return name if part.group == COHORT else f"{name} where {part.group}"

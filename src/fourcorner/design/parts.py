@@ -1,0 +1,198 @@
+"""The values that an estimand counts: one group of transitions, or the two of a group contrast.
+
+Invariant: a transition counts when the contrast's whole support is complete in the waves that are
+named and its attributes are those asked for; nothing else leaves the count, and what the
+attributes leave out is said. Pinned by `tests/test_parts.py`.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from fourcorner import contrasts, names, scores
+from fourcorner.contrasts import Contrast, contrast_values
+from fourcorner.design.cohort import Sample
+from fourcorner.errors import ContrastError
+from fourcorner.estimands import Estimand
+from fourcorner.sections import canonical, nearest
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+COHORT = "the cohort"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Values of one group, each with its unit.
+
+    Attributes
+    ----------
+    sign : {1, -1}
+        How the group enters the estimand.
+    group : str
+        In words: ``"the cohort"``, or ``"artifact = true"``.
+    values : ndarray of shape (items,)
+        Finite; one for each transition, or for each unit where units count alike. Of a share, 1
+        where negative.
+    unit : ndarray of shape (items,)
+        Codes.
+    transitions : ndarray of shape (transitions of the sample,)
+        Those that count.
+    negative : int
+        Transitions with a contrast below zero.
+    """
+
+    sign: int
+    group: str
+    values: Floats
+    unit: NDArray[np.int64]
+    transitions: Mask
+    negative: int
+
+    def sums(self, units: int) -> Floats:
+        """Sum of each unit's values: shape (units,)."""
+        return np.bincount(self.unit, self.values, minlength=units)
+
+    def counts(self, units: int) -> Floats:
+        """Number of each unit's values: shape (units,)."""
+        return np.bincount(self.unit, minlength=units).astype(float)
+
+    def sizes(self, data: Sample) -> NDArray[np.int64]:
+        """Units that count, in each stratum: shape (strata,)."""
+        return np.bincount(data.stratum[np.unique(self.unit)], minlength=len(data.strata))
+
+
+def is_share(estimand: Estimand) -> bool:
+    """Whether the statistic is the share of negative values."""
+    return estimand.statistic == names.NEGATIVE_SHARE
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A contrast applied to the cohort.
+
+    Attributes
+    ----------
+    values : ndarray of shape (transitions,)
+        NaN unless the whole support is complete.
+    size : float
+        Of the scores that they are contrasts of; see `fourcorner.contrasts.Values`.
+    refused : mapping or None
+        Why it has no value whatever the weights: scales that nothing links, cells that nobody
+        measured.
+    """
+
+    values: Floats
+    size: float
+    refused: dict[str, Any] | None
+
+
+def apply(data: Sample, cells: xr.DataArray, contrast: Contrast) -> Applied:
+    """Values of a contrast, and why there are none; of an empty cohort nothing is said."""
+    refused = contrasts.scale_refusal(contrast, scores.scale_factors(data.scores))
+    if refused is None and data.units:
+        refused = contrasts.refusal(contrast, cells.notnull().any(names.TRANSITION))
+    return Applied(*contrast_values(cells, contrast), refused)
+
+
+def parts(data: Sample, estimand: Estimand, values: Floats) -> tuple[Part, ...]:
+    """Split contrast values into the groups that the estimand compares.
+
+    Parameters
+    ----------
+    data : Sample
+    estimand : Estimand
+    values : ndarray of shape (transitions,)
+        Of its contrast; NaN where incomplete.
+
+    Returns
+    -------
+    tuple of Part
+        One, or for a group contrast the first group (sign -1) and the second (sign +1).
+
+    Raises
+    ------
+    ContrastError
+        If `where` or `between` names an attribute or level that the table does not have.
+    """
+    inside = np.isfinite(values) & selected(data, estimand)
+    if estimand.between is None:
+        return (_part(data, estimand, values, inside, 1, COHORT),)
+    attribute, *levels = estimand.between
+    held = _held(data, estimand.name, attribute, levels)
+    return tuple(
+        _part(
+            data,
+            estimand,
+            values,
+            inside & (held == canonical(level)),
+            sign,
+            f"{attribute} = {canonical(level)}",
+        )
+        for sign, level in zip((-1, 1), levels, strict=True)
+    )
+
+
+def selected(data: Sample, estimand: Estimand) -> Mask:
+    """Which transitions have the attributes that `where` asks for."""
+    kept = np.ones(len(data.unit), dtype=bool)
+    for attribute, levels in estimand.where.items():
+        held = _held(data, estimand.name, attribute, levels)
+        kept &= np.isin(held, [canonical(level) for level in levels])
+    return kept
+
+
+def left_out(data: Sample, estimand: Estimand, values: Floats) -> Iterator[str]:
+    """What the attributes leave out of the complete transitions, in words."""
+    complete, kept = np.isfinite(values), selected(data, estimand)
+    if estimand.where:
+        asked = [
+            f"{name} = {' or '.join(map(canonical, levels))}"
+            for name, levels in estimand.where.items()
+        ]
+        yield (
+            f"{int((complete & kept).sum())} of {int(complete.sum())} complete transitions have "
+            f"{' and '.join(asked)}"
+        )
+    if estimand.between is not None:
+        attribute, *levels = estimand.between
+        held = _held(data, estimand.name, attribute, levels)
+        other = complete & kept & ~np.isin(held, [canonical(level) for level in levels])
+        if other.any():
+            yield f"{int(other.sum())} complete transitions have another {attribute} or none"
+
+
+def _held(data: Sample, name: str, attribute: str, levels: Iterable[str]) -> NDArray[np.str_]:
+    """Each transition's level of an attribute, the asked ones being levels of the table."""
+    if attribute not in data.levels:
+        near = nearest(attribute, data.levels)
+        listed = ", ".join(data.levels) or "none; declare [data] attributes"
+        raise ContrastError(f"{name}: no attribute {attribute!r}{near}; there are: {listed}")
+    known = data.levels[attribute]
+    for level in map(canonical, levels):
+        if level not in known:
+            raise ContrastError(
+                f"{name}: no transition has {attribute} = {level!r}{nearest(level, known)}; "
+                f"its levels are {list(known)}"
+            )
+    return np.asarray(data.scores[attribute].values.astype(str))
+
+
+def _part(
+    data: Sample, estimand: Estimand, values: Floats, inside: Mask, sign: int, group: str
+) -> Part:
+    taken, unit = values[inside], data.unit[inside]
+    negative = int((taken < 0).sum())
+    if is_share(estimand):
+        taken = (taken < 0).astype(float)
+    if estimand.weight_by == names.BY_UNIT:
+        counts = np.bincount(unit, minlength=data.units)
+        sums = np.bincount(unit, taken, minlength=data.units)
+        unit = np.flatnonzero(counts)
+        taken = sums[unit] / counts[unit]
+    return Part(sign, group, taken, unit, inside, negative)
