@@ -1,7 +1,7 @@
 """The Bayesian engine: scores and a spec to a fitted DataTree.
 
-Invariant: a fit has one cohort, the units complete in every cell; everything in the tree refers to
-it. Pinned by `tests/test_fit.py`.
+Invariant: a fit has one cohort, the units complete in every cell or all with a cell observed;
+everything in the tree refers to it. Pinned by `tests/test_fit.py`.
 """
 
 from collections.abc import Callable
@@ -14,9 +14,10 @@ from fourcorner import names, scores
 from fourcorner.bayes import basis as bases
 from fourcorner.bayes import outputs, sample
 from fourcorner.bayes.cells import full
-from fourcorner.bayes.data import CellData, joint_cells, sufficient
+from fourcorner.bayes.data import CellData, joint_cells, observed_cells, sufficient
 from fourcorner.bayes.locations import draw_locations
 from fourcorner.bayes.priors import Priors, resolve
+from fourcorner.bayes.retry import Retries, retries, sessions
 from fourcorner.errors import FitError
 from fourcorner.spec import Spec
 
@@ -30,7 +31,10 @@ def fit(
     seed: int | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> xr.DataTree:
-    """Fit the cell model to the joint cohort.
+    """Fit the cell model to the units complete in every cell, or to all with a cell observed.
+
+    Missing cells are taken to be missing at random: for reasons that the observed ones and the
+    stratum hold.
 
     Parameters
     ----------
@@ -46,57 +50,92 @@ def fit(
     Returns
     -------
     xarray.DataTree
-        Groups ``posterior``, ``sample_stats``, ``prior``, ``posterior_predictive``,
-        ``observed_data``, ``log_likelihood`` (by unit), ``log_prior`` and ``constant_data``.
-        Scores are in native units. Attributes: seconds, divergences and what was left out.
+        Groups ``posterior``, ``sample_stats``, ``prior``, ``prior_predictive``,
+        ``posterior_predictive``, ``observed_data``, ``log_likelihood`` (of the observed cells, by
+        unit), ``log_prior`` and ``constant_data``. Scores are in native units. Attributes:
+        seconds, divergences, what was left out, and notes on what the fit assumes.
 
     Raises
     ------
     FitError
-        If the joint cohort is empty or has one unit, a unit has several transitions, the scores
-        do not vary, or the chains do not start.
+        If the cohort is empty or has one unit, a unit has several transitions, the scores do not
+        vary, retries agree to the last digit, or the chains do not start.
     SpecError
-        If a formula names an unknown factor.
+        If a formula names an unknown factor, or a prior in native units is given for several scale
+        groups.
     """
     sampler = spec.sampler if seed is None else replace(spec.sampler, seed=seed)
     reduced = scores.cells(data)
-    cells = joint_cells(reduced, scores.joint(reduced))
+    cells = _cohort(reduced, spec.model.cohort)
     strata = _fitted_strata(cells)
-    basis = bases.build(scores.factors(data), spec.model.effects, spec.model.stratum_effects)
-    stats = sufficient(cells, basis, strata)
+    formulas = (spec.model.effects, spec.model.stratum_effects)
+    basis = bases.build(scores.factors(data), *formulas, scale=scores.scale_factors(data))
+    again = retries(data, basis, np.isin(reduced[names.UNIT].values, cells[names.UNIT].values))
+    stats = sufficient(cells, basis, strata, again)
     priors = resolve(spec.priors, stats.location, stats.scale)
+    constants = outputs.constants(stats, basis, priors, scores.strata(data))
     progress("compiling the model (once per structure; the first time takes longest)")
     compiled = sample.compile_model(basis, stats, priors)
     draws = sample.draw(compiled, stats, priors, sampler, progress)
     progress("prior, predictive and log densities")
     located = _located(draws.posterior, basis, stats, priors, sampler.seed)
     posterior = outputs.parameters(located, basis, stats.strata)
-    model = full(basis, stats.strata, priors)
+    model = full(basis, stats.strata, priors, retries=again is not None)
     prior = sample.prior_draws(model, PRIOR_DRAWS, sampler.seed)
-    likelihood = outputs.unit_log_likelihood(posterior, cells, basis, stats.strata)
-    replicated = outputs.predictive(posterior, cells, basis, stats.strata, sampler.seed)
+    prior = outputs.parameters(prior, basis, stats.strata)
     groups = {
         names.POSTERIOR: posterior,
         names.SAMPLE_STATS: draws.sample_stats,
-        names.PRIOR: outputs.parameters(prior, basis, stats.strata),
-        names.POSTERIOR_PREDICTIVE: replicated,
+        names.PRIOR: prior,
+        names.PRIOR_PREDICTIVE: outputs.predictive(prior, cells, constants, sampler.seed),
+        names.POSTERIOR_PREDICTIVE: outputs.predictive(posterior, cells, constants, sampler.seed),
         names.OBSERVED_DATA: cells.to_dataset(name=names.CELLS),
-        names.LOG_LIKELIHOOD: likelihood,
+        names.LOG_LIKELIHOOD: outputs.unit_log_likelihood(posterior, cells, constants),
         names.LOG_PRIOR: sample.log_prior(model, located),
-        names.CONSTANT_DATA: outputs.constants(stats, basis, priors, scores.strata(data)),
+        names.CONSTANT_DATA: constants,
     }
     left_out = [name for name, group in groups.items() if group is None]
     attrs = {
         "title": spec.title,
         "family": spec.model.family,
-        "cohort": names.COHORT_JOINT,
+        "cohort": spec.model.cohort,
+        "scale": "\n".join(scores.scale_factors(data)),
         "seed": sampler.seed,
         "compile_s": compiled.seconds,
         "sample_s": draws.seconds,
         "attempts": "; ".join(f"target_accept {t:g}: {d} divergences" for t, d in draws.attempts),
         "left_out": _left_out(left_out),
+        "notes": "\n".join(_notes(data, cells, again)),
     }
+    if spec.model.rope is not None:
+        attrs["rope"] = spec.model.rope
     return outputs.assemble(groups, attrs)
+
+
+def _cohort(reduced: xr.DataArray, cohort: str) -> xr.DataArray:
+    if cohort == names.COHORT_OBSERVED:
+        return observed_cells(reduced)
+    return joint_cells(reduced, scores.joint(reduced))
+
+
+def _notes(data: xr.Dataset, cells: xr.DataArray, again: Retries | None) -> list[str]:
+    """What the fit assumes and what it did not measure, in words."""
+    notes = []
+    missing = int(np.isnan(cells.values).sum())
+    if missing:
+        notes.append(
+            f"{missing} of {cells.size} cells are missing and taken to be missing at random; they "
+            f"are integrated out"
+        )
+    if again is None:
+        notes.append("retry noise is not measured (no session has two waves): unit sds include it")
+    else:
+        waves, campaigns = data.sizes[names.WAVE], len(np.unique(sessions(data)))
+        notes.append(
+            f"retry noise is measured from {waves} waves in {campaigns} session(s) and is no part "
+            f"of the unit sds"
+        )
+    return notes
 
 
 def _located(
@@ -105,9 +144,10 @@ def _located(
     try:
         return draw_locations(draws, basis, stats, priors, seed)
     except np.linalg.LinAlgError:
+        scale = ", ".join(f"{value:.3g}" for value in stats.scale)
         msg = (
             f"the covariance of the cells is singular in double precision; cell means reach "
-            f"{np.abs(stats.mean).max():.3g} in scores of scale {stats.scale:.3g}: look for a "
+            f"{np.abs(stats.mean).max():.3g} in scores of scale {scale}: look for a "
             f"score that is a code for something else, and for strata without any spread"
         )
         raise FitError(msg) from None

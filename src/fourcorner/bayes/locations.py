@@ -1,11 +1,9 @@
 """The locations β and δ given the data and the variance parameters: Gaussian, drawn exactly.
 
 Invariant: the covariances here are those that the collapsed density integrates over, so collapsed
-draws and these together are draws of the full model. Pinned by `tests/test_cell_model.py`.
+draws and these together are draws of the full model. Pinned by `tests/test_cell_model.py` and
+`tests/test_patterns.py`.
 """
-
-from dataclasses import asdict
-from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -15,85 +13,59 @@ from fourcorner import names
 from fourcorner.bayes import cells
 from fourcorner.bayes.basis import Basis
 from fourcorner.bayes.data import CellData
+from fourcorner.bayes.incomplete import Groups
+from fourcorner.bayes.outputs import constants
 from fourcorner.bayes.priors import Priors
+from fourcorner.bayes.variances import Variances, prior_covariances, stacked, variances
 
 Floats = NDArray[np.float64]
 
 BLOCK = 2_000_000  # numbers in one block of stacked covariances: 16 MB
 
 
-class Variances(NamedTuple):
-    """Variance parameters of flattened draws.
-
-    Attributes
-    ----------
-    unit : ndarray of shape (draws, effects, effects)
-        Σ.
-    mean : ndarray of shape (draws, strata)
-        s_g² / n_g.
-    own : ndarray of shape (draws, effects)
-        τ² σ², zero where strata agree.
-    """
-
-    unit: Floats
-    mean: Floats
-    own: Floats
-
-    def block(self, part: slice) -> "Variances":
-        """Some of the draws."""
-        return Variances(self.unit[part], self.mean[part], self.own[part])
-
-
-def variances(
-    draws: xr.Dataset, count: Floats, order: NDArray[np.int64], by_stratum: NDArray[np.bool_]
-) -> Variances:
-    """Variance parameters of a posterior, chains flattened.
-
-    Parameters
-    ----------
-    draws : xarray.Dataset with dims (chain, draw, …)
-    count : ndarray of shape (strata,)
-        Units in each stratum.
-    order, by_stratum : ndarray of shape (effects,)
-        As in `basis.Basis`.
-    """
-    size = len(order)
-    unit = draws[names.VAR_COVARIANCE].values.reshape(-1, size, size)
-    if names.VAR_TAU not in draws:
-        return Variances(unit, np.ones((len(unit), 1)) / count, np.zeros((len(unit), size)))
-    orders = draws[names.ORDER].values
-    place = np.searchsorted(orders, order).clip(max=len(orders) - 1)
-    tau = draws[names.VAR_TAU].values.reshape(len(unit), -1)[:, place]
-    spread = draws[names.VAR_STRATUM_SCALE].values.reshape(len(unit), -1)
-    own = by_stratum.astype(float) * tau**2 * np.diagonal(unit, axis1=1, axis2=2)
-    return Variances(unit, spread**2 / count, own)
-
-
-def stacked_covariances(given: Variances, common: Floats) -> tuple[Floats, Floats]:
-    """Covariances of the stacked strata's means of effects.
+def information(
+    given: Variances, groups: Groups, location: Floats, rows: Floats
+) -> tuple[Floats, Floats]:
+    """What the observed cells tell of the strata's means of effects in each draw.
 
     Parameters
     ----------
     given : Variances
-    common : ndarray of shape (effects,)
-        Prior variance of β.
+    groups : Groups
+    location : ndarray of shape (effects,)
+        Point that the means are measured from.
+    rows : ndarray of shape (effects, cells)
+        Of the basis.
 
     Returns
     -------
-    tuple of ndarray of shape (draws, strata × effects, strata × effects)
-        Of the means about their expectations, and of the expectations a priori.
+    tuple of ndarray
+        Information, of shape (draws, strata, effects, effects): the inverse of the covariance of a
+        stratum's mean where its units are complete; and score, of shape (draws, strata, effects):
+        information times what the stratum's units say of its mean.
+
+    Raises
+    ------
+    LinAlgError
+        If the covariance of a stratum's units is singular in double precision.
     """
-    strata, size = given.mean.shape[1], given.unit.shape[1]
-    sampling = _kron(np.eye(strata) * given.mean[:, None, :], given.unit)
-    everywhere = _kron(np.ones((1, strata, strata)), np.diag(common)[None])
-    centring = (np.eye(strata) - 1 / strata)[None]
-    return sampling, everywhere + _kron(centring, given.own[:, :, None] * np.eye(size))
-
-
-def _kron(outer: Floats, inner: Floats) -> Floats:
-    """Kronecker product in each draw."""
-    product = outer[:, :, None, :, None] * inner[:, None, :, None, :]
-    return product.reshape(len(product), outer.shape[1] * inner.shape[1], -1)
+    if not groups.missing.any():
+        whole = groups.count[:, None, None] * np.linalg.inv(given.units)
+        return whole, np.einsum("dgkl,gl->dgk", whole, groups.mean - location)
+    root = np.linalg.inv(np.linalg.cholesky(given.units))
+    precision = root.swapaxes(2, 3) @ root
+    off = groups.mean - location
+    strata = np.arange(precision.shape[1])[:, None] == groups.stratum
+    known = (strata @ groups.count)[:, None, None] * precision
+    score = (precision @ ((strata * groups.count) @ off)[..., None])[..., 0]
+    for p in np.flatnonzero(groups.missing.any(axis=1)):
+        code, lost = groups.stratum[p], rows[:, groups.missing[p] == 1]
+        moved = lost.T @ precision[:, code]
+        fill = np.linalg.solve(np.linalg.cholesky(moved @ lost), moved)
+        turned = groups.count[p] * fill.swapaxes(1, 2)
+        known[:, code] -= turned @ fill
+        score[:, code] -= (turned @ (fill @ off[p])[..., None])[..., 0]
+    return known, score
 
 
 def draw_locations(
@@ -114,14 +86,14 @@ def draw_locations(
         With ``effects`` and, when there are several strata, ``stratum_deviation`` and its
         standardised form.
     """
-    given = variances(draws, data.count, basis.order, basis.by_stratum)
-    location = cells.prior_location(basis, asdict(priors))
-    common = cells.prior_variance(basis, asdict(priors))
+    given = variances(draws, constants(data, basis, priors, list(data.strata)))
+    scales = priors.by_effect(basis.group)
+    location, common = cells.prior_location(basis, scales), cells.prior_variance(basis, scales)
     generator = np.random.default_rng([seed, 3])
     step = max(1, BLOCK // data.mean.size**2)
     blocks = [
-        _conditional_draw(data, location, common, given.block(slice(i, i + step)), generator)
-        for i in range(0, len(given.unit), step)
+        _conditional_draw(data.groups, basis, location, common, given.block(part), generator)
+        for part in (slice(i, i + step) for i in range(0, len(given.unit), step))
     ]
     effects, standard = (np.concatenate(part) for part in zip(*blocks, strict=True))
     shape = (draws.sizes[names.CHAIN], draws.sizes[names.DRAW])
@@ -148,27 +120,36 @@ def draw_locations(
 
 
 def _conditional_draw(
-    data: CellData,
+    groups: Groups,
+    basis: Basis,
     location: Floats,
     common: Floats,
     given: Variances,
     generator: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """β (draws, effects) and δ / (τσ) (draws, strata, effects) given the strata's means.
+    """β (draws, effects) and δ / (τσ) (draws, strata, effects) given the data.
 
     A draw from the prior and of the noise, moved by the regression of the locations on what it
     misses the data by, is a draw from the conditional posterior.
     """
-    draws, (strata, size) = len(given.unit), data.mean.shape
+    draws, strata = given.scale.shape
+    size = len(common)
     own_sd = np.sqrt(given.own)[:, None]
-    beta = location + np.sqrt(common) * generator.standard_normal((draws, size))
+    beta = np.sqrt(common) * generator.standard_normal((draws, size))
     standard = generator.standard_normal((draws, strata, size))
     standard -= standard.mean(axis=1, keepdims=True)
-    noise = generator.standard_normal((draws, strata, size))
-    noise = noise @ np.linalg.cholesky(given.unit).swapaxes(1, 2) * np.sqrt(given.mean)[:, :, None]
-    missed = data.mean - (beta[:, None] + own_sd * standard + noise)
-    sampling, prior = stacked_covariances(given, common)
-    solved = np.linalg.solve(sampling + prior, missed.reshape(draws, -1, 1))
-    solved = solved.reshape(draws, strata, size)
+    noise = generator.standard_normal((draws, strata, size, 1))
+    known, score = information(given, groups, location, basis.rows)
+    root = _root(known) if groups.missing.any() else np.linalg.cholesky(known)
+    means = (beta[:, None] + own_sd * standard)[..., None]
+    missed = score - (known @ means + root @ noise)[..., 0]
+    across = np.eye(strata * size) + stacked(known) @ prior_covariances(given, common)
+    solved = np.linalg.solve(across, missed.reshape(draws, -1, 1)).reshape(draws, strata, size)
     centred = solved - solved.mean(axis=1, keepdims=True)
-    return beta + common * solved.sum(axis=1), standard + own_sd * centred
+    return location + beta + common * solved.sum(axis=1), standard + own_sd * centred
+
+
+def _root(known: Floats) -> Floats:
+    """A square root of each information matrix, which lacks rank where a cell was never seen."""
+    values, vectors = np.linalg.eigh(known)
+    return vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]

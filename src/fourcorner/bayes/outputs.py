@@ -5,7 +5,7 @@ and saves to netCDF and loads again unchanged. Pinned by `tests/test_fit.py`.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from fourcorner.bayes.basis import Basis
 from fourcorner.bayes.cells import prior_variance
 from fourcorner.bayes.data import CellData, stratum_codes
 from fourcorner.bayes.priors import Priors
+from fourcorner.bayes.retry import Retries
+from fourcorner.bayes.variances import variances
 
 Floats = NDArray[np.float64]
 
@@ -31,6 +33,7 @@ KEPT = (
     names.VAR_STRATUM_SCALE,
     names.VAR_UNIT_SD,
     names.VAR_COVARIANCE,
+    names.VAR_RETRY_SD,
 )
 
 
@@ -72,17 +75,18 @@ def _over_basis(draws: xr.Dataset, name: str, used: NDArray[np.bool_]) -> Floats
 
 
 def unit_log_likelihood(
-    posterior: xr.Dataset, cells: xr.DataArray, basis: Basis, strata: tuple[str, ...]
+    posterior: xr.Dataset, cells: xr.DataArray, constants: xr.Dataset
 ) -> xr.Dataset | None:
-    """Log density of each unit's cells, in blocks of draws.
+    """Log density of each unit's observed cells, in blocks of draws.
 
     Parameters
     ----------
     posterior : xarray.Dataset
         As `parameters` returns it.
     cells : DataArray with dims (unit, state, channels)
-    basis : Basis
-    strata : tuple of str
+        NaN where a cell is missing.
+    constants : xarray.Dataset
+        As `constants` returns it.
 
     Returns
     -------
@@ -92,18 +96,16 @@ def unit_log_likelihood(
     chains, draws = posterior.sizes[names.CHAIN], posterior.sizes[names.DRAW]
     if chains * draws * cells.shape[0] > LIMIT:
         return None
-    scale = _stratum_scale(posterior, len(strata))
-    means = _flat_means(posterior)
-    covariance = posterior[names.VAR_COVARIANCE].values.reshape(-1, *(2 * [len(basis.labels)]))
+    given, means = variances(posterior, constants), _flat_means(posterior)
     flat = cells.values.reshape(cells.shape[0], -1)
-    codes = stratum_codes(cells, strata)
+    codes = stratum_codes(cells, constants[names.STRATUM].values.tolist())
+    members = _alike(codes, np.isnan(flat))
+    rows = _rows(constants)
     density = np.empty((chains * draws, len(flat)))
     step = max(1, CACHED // flat.size)
     for start in range(0, len(density), step):
         block = slice(start, start + step)
-        density[block] = _density(
-            flat, codes, means[block], scale[block], covariance[block], basis.rows
-        )
+        density[block] = _density(flat, members, means[block], given.block(block).units, rows)
     return xr.Dataset(
         {
             names.CELLS: (
@@ -115,33 +117,53 @@ def unit_log_likelihood(
     )
 
 
+Members = list[tuple[int, NDArray[np.bool_], NDArray[np.int64]]]
+
+
+def _alike(codes: NDArray[np.int64], missing: NDArray[np.bool_]) -> Members:
+    """Stratum, observed cells and positions of the units that are alike in both."""
+    keys = np.column_stack([codes, missing]).astype(np.int64)
+    found, inverse = np.unique(keys, axis=0, return_inverse=True)
+    order = np.split(np.argsort(inverse, kind="stable"), np.cumsum(np.bincount(inverse))[:-1])
+    return [(int(key[0]), key[1:] == 0, inside) for key, inside in zip(found, order, strict=True)]
+
+
 def _density(
-    flat: Floats,
-    codes: NDArray[np.int64],
-    means: Floats,
-    scale: Floats,
-    covariance: Floats,
-    rows: Floats,
+    flat: Floats, members: Members, means: Floats, covariance: Floats, rows: Floats
 ) -> Floats:
     """Log density of units (columns) under draws (rows)."""
-    size = rows.shape[1]
-    factor = np.linalg.cholesky(covariance)
-    log_det = 2 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
-    whiten = np.linalg.inv(factor) @ rows / size
     density = np.empty((len(means), len(flat)))
-    for code in range(means.shape[1]):
-        inside = codes == code
-        centred = whiten @ (flat[inside][None] - means[:, code, None]).swapaxes(1, 2)
-        distance = np.einsum("sku,sku->su", centred, centred) / scale[:, code, None] ** 2
-        constant = log_det + size * (np.log(2 * np.pi * size) + 2 * np.log(scale[:, code]))
+    for code, seen, inside in members:
+        across = rows[:, seen]
+        factor = np.linalg.cholesky(across.T @ covariance[:, code] @ across)
+        log_det = 2 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
+        off = flat[inside][None][:, :, seen] - means[:, code, None][:, :, seen]
+        centred = np.linalg.inv(factor) @ off.swapaxes(1, 2)
+        distance = np.einsum("sku,sku->su", centred, centred)
+        constant = log_det + seen.sum() * np.log(2 * np.pi)
         density[:, inside] = -0.5 * (constant[:, None] + distance)
     return density
 
 
+def _rows(constants: xr.Dataset) -> Floats:
+    """Rows of the basis: shape (effects, cells)."""
+    return constants[names.VAR_BASIS].values.reshape(constants.sizes[names.COMPONENT], -1)
+
+
 def predictive(
-    posterior: xr.Dataset, cells: xr.DataArray, basis: Basis, strata: tuple[str, ...], seed: int
+    draws_of: xr.Dataset, cells: xr.DataArray, constants: xr.Dataset, seed: int
 ) -> xr.Dataset | None:
     """Replicated cells of the cohort's units for evenly thinned draws.
+
+    Parameters
+    ----------
+    draws_of : xarray.Dataset
+        Of the posterior or of the prior, as `parameters` returns it.
+    cells : DataArray with dims (unit, state, channels)
+        Units that are replicated, every cell of each.
+    constants : xarray.Dataset
+        As `constants` returns it.
+    seed : int
 
     Returns
     -------
@@ -152,29 +174,27 @@ def predictive(
     wanted = min(PREDICTIVE_DRAWS, LIMIT // cells.size)
     if wanted < FEWEST_PREDICTIVE_DRAWS:
         return None
-    chains, draws = posterior.sizes[names.CHAIN], posterior.sizes[names.DRAW]
+    chains, draws = draws_of.sizes[names.CHAIN], draws_of.sizes[names.DRAW]
     per_chain = min(draws, max(1, wanted // chains))
     kept = np.linspace(0, draws - 1, per_chain).round().astype(int)
-    thin = posterior.isel({names.DRAW: kept})
-    scale, means = _stratum_scale(thin, len(strata)), _flat_means(thin)
-    covariance = thin[names.VAR_COVARIANCE].values.reshape(-1, *(2 * [len(basis.labels)]))
-    codes = stratum_codes(cells, strata)
+    thin = draws_of.isel({names.DRAW: kept})
+    means, given = _flat_means(thin), variances(thin, constants)
+    codes = stratum_codes(cells, constants[names.STRATUM].values.tolist())
+    rows = _rows(constants)
     generator = np.random.default_rng([seed, 4])
-    noise = generator.standard_normal((len(means), len(codes), len(basis.labels)))
-    shift = noise @ (np.linalg.cholesky(covariance).swapaxes(1, 2) @ basis.rows)
-    replicated = means[:, codes] + scale[:, codes, None] * shift
+    noise = generator.standard_normal((len(means), len(codes), len(rows)))
+    turned = np.linalg.cholesky(given.units).swapaxes(2, 3) @ rows
+    replicated = means[:, codes]
+    for code in range(means.shape[1]):
+        replicated[:, codes == code] += noise[:, codes == code] @ turned[:, code]
     shape = (chains, per_chain, *cells.shape)
     return xr.Dataset(
         {names.CELLS: ((names.CHAIN, names.DRAW, *cells.dims), replicated.reshape(shape))},
-        coords={**_unit_coords(thin, cells), **{k: list(v) for k, v in basis.factors.items()}},
+        coords={
+            **_unit_coords(thin, cells),
+            **{dim: cells[dim].values for dim in cells.dims if dim != names.UNIT},
+        },
     )
-
-
-def _stratum_scale(posterior: xr.Dataset, strata: int) -> Floats:
-    """s_g by draw: shape (draws, strata)."""
-    if names.VAR_STRATUM_SCALE in posterior:
-        return posterior[names.VAR_STRATUM_SCALE].values.reshape(-1, strata)
-    return np.ones((posterior.sizes[names.CHAIN] * posterior.sizes[names.DRAW], strata))
 
 
 def _flat_means(posterior: xr.Dataset) -> Floats:
@@ -197,24 +217,38 @@ def constants(
 ) -> xr.Dataset:
     """What contrasts, weights and checks need of a fit besides its draws."""
     shape = [len(levels) for levels in basis.factors.values()]
-    scales = asdict(priors)
+    groups = stats.groups
+    indicator = (np.arange(len(stats.strata))[:, None] == groups.stratum) * groups.count
+    nothing = np.zeros(len(basis.groups))
+    again = stats.retries or Retries(nothing, nothing, np.zeros(len(basis.labels)))
+    by_effect = prior_variance(basis, priors.by_effect(basis.group))
     return xr.Dataset(
         {
             names.VAR_UNITS: (names.STRATUM, stats.count),
+            names.VAR_OBSERVED: (
+                (names.STRATUM, *basis.factors),
+                (indicator @ (1 - groups.missing)).reshape(-1, *shape),
+            ),
             names.VAR_BASIS: (
                 (names.COMPONENT, *basis.factors),
                 basis.rows.reshape(-1, *shape),
             ),
             names.VAR_ORDER: (names.COMPONENT, basis.order),
             names.VAR_BY_STRATUM: (names.COMPONENT, basis.by_stratum.astype(int)),
-            names.VAR_PRIOR_VARIANCE: (names.COMPONENT, prior_variance(basis, scales)),
-            names.VAR_PRIOR_SCALES: (names.PRIOR_NAME, np.array(list(scales.values()))),
+            names.VAR_TAU_PLACE: (names.COMPONENT, basis.tau_place),
+            names.VAR_GROUP: (names.COMPONENT, basis.group),
+            names.VAR_RETRY_SHARE: (names.COMPONENT, again.share),
+            names.VAR_RETRY_SCATTER: (names.SCALE_GROUP, again.scatter),
+            names.VAR_RETRY_DEGREES: (names.SCALE_GROUP, again.degrees),
+            names.VAR_PRIOR_VARIANCE: (names.COMPONENT, by_effect),
+            names.VAR_PRIOR_SCALES: ((names.PRIOR_NAME, names.SCALE_GROUP), priors.array()),
             names.VAR_STRATA: (names.DATA_STRATUM, np.array(strata_of_data, dtype=str)),
         },
         coords={
             names.STRATUM: list(stats.strata),
             names.COMPONENT: list(basis.labels),
-            names.PRIOR_NAME: list(scales),
+            names.PRIOR_NAME: [item.name for item in fields(priors)],
+            names.SCALE_GROUP: list(basis.groups),
             **{name: list(levels) for name, levels in basis.factors.items()},
         },
     )

@@ -1,7 +1,8 @@
-"""Posterior of any contrast under any mixture, from a fitted tree and without refitting.
+"""Posterior rows of any contrast under any mixture, from a fitted tree and without refitting.
 
-Invariant: a contrast is applied to posterior cell means exactly as the design engine applies it to
-observed cells; mixtures are applied after. Pinned by `tests/test_posterior.py`.
+Invariant: what has no posterior is left out by name or refused with its reason, and what the data
+do not determine is labelled prior-driven beside its prior. Pinned by `tests/test_posterior.py` and
+`tests/test_answers.py`.
 """
 
 from collections.abc import Sequence
@@ -11,8 +12,31 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from fourcorner import contrasts, names
-from fourcorner.bayes.tree import factors, fitted_strata, group, strata_of_data
+from fourcorner import names
+from fourcorner.bayes import unpooled as flat
+from fourcorner.bayes.answers import (
+    answered,
+    not_modelled,
+    prior_range,
+    questions,
+    refusal,
+    summary,
+    unidentified,
+    why_not,
+    without_cases,
+)
+from fourcorner.bayes.mixtures import (
+    complete_cases,
+    complete_shares,
+    contrast_draws,
+    is_fixed,
+    mixed,
+    mixture_draws,
+    retry_variance,
+    stratum_values,
+)
+from fourcorner.bayes.tree import group
+from fourcorner.contrasts import Contrast
 from fourcorner.estimands import Estimand
 from fourcorner.results import Estimate, Probability
 from fourcorner.weights import TargetWeights
@@ -21,80 +45,15 @@ Floats = NDArray[np.float64]
 
 KIND = "equal-tailed credible"
 FIXED = "no interval: the model's effects leave no room for this contrast, so it is zero"
-NOTHING = 1e-12  # relative; what rounding leaves of a loading that is zero
 RETRY = "no interval: retry noise is not measured, so the cohort's own value is its observed one"
 
-
-def stratum_values(tree: xr.DataTree, contrast: contrasts.Contrast) -> Floats:
-    """Posterior of a contrast in each fitted stratum: shape (chains, draws, strata)."""
-    means = group(tree, names.POSTERIOR)[names.VAR_CELL_MEAN]
-    weights = contrast.array(factors(tree))
-    return np.asarray(xr.dot(means, weights, dim=weights.dims).values)
-
-
-def shares(tree: xr.DataTree, mixture: TargetWeights) -> Floats | None:
-    """A mixture over the fitted strata: the cohort's own if empirical, None if it needs others."""
-    fitted = fitted_strata(tree)
-    if mixture.shares is None:
-        count = group(tree, names.CONSTANT_DATA)[names.VAR_UNITS].values
-        return np.asarray(count / count.sum())
-    by_name = dict(zip(strata_of_data(tree), mixture.shares, strict=True))
-    if any(share > 0 for name, share in by_name.items() if name not in fitted):
-        return None
-    return np.array([by_name[name] for name in fitted])
-
-
-def loading(tree: xr.DataTree, contrast: contrasts.Contrast) -> Floats:
-    """A contrast of cells as a contrast of effect coefficients: shape (components,)."""
-    weights = contrast.array(factors(tree))
-    basis = group(tree, names.CONSTANT_DATA)[names.VAR_BASIS]
-    return np.asarray(xr.dot(basis, weights, dim=weights.dims).values)
-
-
-def is_fixed(tree: xr.DataTree, contrast: contrasts.Contrast) -> bool:
-    """Whether the model's formulas set a contrast to zero, so that it has no posterior."""
-    constants = group(tree, names.CONSTANT_DATA)
-    free = constants[names.VAR_PRIOR_VARIANCE].values > 0
-    size = np.abs(loading(tree, contrast))
-    return bool(size[free].max(initial=0.0) <= NOTHING * size.max())
-
-
-def mixture_draws(tree: xr.DataTree, mixture: TargetWeights) -> Floats | None:
-    """Weights of the strata in each draw for units like these: shape (chains, draws, strata).
-
-    Declared weights are fixed; the empirical mixture is uncertain, Dirichlet with the strata's
-    counts, the same draws for every estimand.
-    """
-    posterior = group(tree, names.POSTERIOR)
-    shape = (posterior.sizes[names.CHAIN], posterior.sizes[names.DRAW])
-    fixed = shares(tree, mixture)
-    if fixed is None or mixture.shares is not None or len(fixed) == 1:
-        return None if fixed is None else np.broadcast_to(fixed, (*shape, len(fixed)))
-    generator = np.random.default_rng([int(tree.attrs["seed"]), 1])
-    count = group(tree, names.CONSTANT_DATA)[names.VAR_UNITS].values
-    return generator.dirichlet(count, size=shape)
-
-
-def contrast_draws(
-    tree: xr.DataTree, contrast: contrasts.Contrast, mixture: TargetWeights
-) -> Floats | None:
-    """Posterior of a contrast for units like these: shape (chains, draws), or None."""
-    weights = mixture_draws(tree, mixture)
-    if weights is None:
-        return None
-    return np.asarray((weights * stratum_values(tree, contrast)).sum(axis=2))
-
-
-def observed_strata(tree: xr.DataTree, contrast: contrasts.Contrast) -> Floats:
-    """Mean of a contrast over the cohort's units in each fitted stratum: shape (strata,)."""
-    cells = group(tree, names.OBSERVED_DATA)[names.CELLS]
-    weights = contrast.array(factors(tree))
-    values = xr.dot(cells, weights, dim=weights.dims).values
-    fitted = fitted_strata(tree)
-    if names.STRATUM not in cells.coords:
-        return np.array([values.mean()])
-    labels = cells[names.STRATUM].values
-    return np.array([values[labels == name].mean() for name in fitted])
+__all__ = [
+    "estimates",
+    "not_modelled",
+    "probabilities",
+    "stratum_values",
+    "unpooled",
+]
 
 
 def estimates(
@@ -104,7 +63,7 @@ def estimates(
     *,
     level: float = 0.95,
 ) -> list[Estimate]:
-    """Posterior means and credible intervals of every mean estimand under every mixture.
+    """Posterior means and credible intervals of every mean contrast under every mixture.
 
     Parameters
     ----------
@@ -116,79 +75,128 @@ def estimates(
     Returns
     -------
     list of Estimate
-        Two rows each: for units like these, and for this cohort (a value without an interval).
-        Estimands whose statistic is not a mean have no row; `not_modelled` names them.
+        Two rows each: for units like these; and for this cohort, where only retry noise is
+        uncertain, so without an interval unless that was measured. A contrast that the observed
+        cells do not determine has its prior in `notes`. Estimands that the model does not know
+        have no row; `not_modelled` names them.
     """
     rows = []
-    for estimand in estimands:
-        if estimand.statistic != names.MEAN:
+    for _, estimand, mixture in questions(estimands, weights):
+        if why_not(estimand) is not None:
             continue
-        observed = observed_strata(tree, estimand.contrast)
-        for mixture in weights:
-            about = _about(tree, estimand, mixture, level)
-            draws = contrast_draws(tree, estimand.contrast, mixture)
-            fixed = shares(tree, mixture)
-            if draws is None or fixed is None:
-                rows.append(_refused(about))
-                continue
-            rows.append(Estimate(**about, **_for_units(tree, estimand, draws, level)))
-            cohort = {"population": names.POPULATION_COHORT, "value": float(fixed @ observed)}
-            rows.append(Estimate(**about, **cohort, interval=None, notes=(RETRY,)))
+        contrast = estimand.contrast
+        about = {**_about(tree, estimand, mixture, level), "method": names.BAYES}
+        units: dict[str, Any] = {**about, "population": names.POPULATION_UNITS}
+        refused = refusal(tree, estimand, mixture)
+        if refused is not None:
+            rows.append(Estimate(**units, value=None, interval=None, refused=refused))
+            continue
+        draws = contrast_draws(tree, contrast, mixture)
+        driven = prior_driven(tree, contrast, mixture, level)
+        rows.append(Estimate(**units, **_drawn(tree, contrast, draws, level, driven)))
+        rows.append(_for_cohort(tree, contrast, mixture, about))
     return rows
 
 
-def _for_units(
-    tree: xr.DataTree, estimand: Estimand, draws: Floats, level: float
-) -> dict[str, Any]:
-    """Population, value and interval of a row for units like these."""
-    population = {"population": names.POPULATION_UNITS}
-    if is_fixed(tree, estimand.contrast):
-        return {**population, "value": 0.0, "interval": None, "notes": (FIXED,)}
-    tail = (1 - level) / 2
-    low, high = np.quantile(draws, [tail, 1 - tail])
-    return {**population, "value": float(draws.mean()), "interval": (float(low), float(high))}
+def unpooled(
+    tree: xr.DataTree,
+    estimands: Sequence[Estimand],
+    weights: Sequence[TargetWeights],
+    *,
+    level: float = 0.95,
+) -> list[Estimate]:
+    """The same estimates from a flat location in each stratum, for units like these.
+
+    The variances keep their posterior, nothing is refitted, and mixtures are as uncertain as in
+    `estimates`.
+
+    Returns
+    -------
+    list of Estimate
+        With ``method`` ``"unpooled"``; a contrast that a stratum's own cells do not determine is
+        refused.
+    """
+    asked = [ask for ask in questions(estimands, weights) if why_not(ask.estimand) is None]
+    if not asked:
+        return []
+    drawn = flat.locations(tree)
+    rows = []
+    for _, estimand, mixture in asked:
+        contrast = estimand.contrast
+        about = {**_about(tree, estimand, mixture, level), "method": names.UNPOOLED}
+        units: dict[str, Any] = {**about, "population": names.POPULATION_UNITS}
+        refused = refusal(tree, estimand, mixture) or unidentified(
+            tree, contrast, mixture, pooled=False
+        )
+        if refused is not None:
+            rows.append(Estimate(**units, value=None, interval=None, refused=refused))
+            continue
+        values = mixed(flat.stratum_values(tree, contrast, drawn), mixture_draws(tree, mixture))
+        rows.append(Estimate(**units, **_drawn(tree, contrast, values, level)))
+    return rows
 
 
-def not_modelled(estimands: Sequence[Estimand]) -> list[str]:
-    """What the normal family has no posterior of, in words."""
-    return [
-        f"posterior of {estimand.name}: the normal family models means, not a {estimand.statistic}"
-        for estimand in estimands
-        if estimand.statistic != names.MEAN
-    ]
+def prior_driven(
+    tree: xr.DataTree, contrast: Contrast, mixture: TargetWeights, level: float = 0.95
+) -> str | None:
+    """What to say of a contrast that the observed cells do not determine; None if they do."""
+    refused = unidentified(tree, contrast, mixture)
+    if refused is None:
+        return None
+    cells = "; ".join(
+        ", ".join(f"{factor} = {at}" for factor, at in cell.items()) for cell in refused["missing"]
+    )
+    centre, low, high = prior_range(tree, contrast, mixture, level)
+    return (
+        f"prior-driven: the data do not determine it, nobody having measured ({cells}); prior mean "
+        f"{centre:+.4g}, {100 * level:g} % interval {low:+.4g} to {high:+.4g}"
+    )
 
 
 def probabilities(
-    tree: xr.DataTree, estimands: Sequence[Estimand], weights: Sequence[TargetWeights]
+    tree: xr.DataTree,
+    estimands: Sequence[Estimand],
+    weights: Sequence[TargetWeights],
+    rope: float | None = None,
 ) -> list[Probability]:
-    """P(contrast < 0), and for an Ω of two gains both orientations of mean reversal.
+    """P(contrast < 0), reversal of the mean gain, and P(|contrast| < rope).
+
+    Parameters
+    ----------
+    tree : DataTree
+    estimands, weights : sequences
+    rope : float, optional
+        Half-width of the region of practical equivalence, native units.
 
     Returns
     -------
     list of Probability
-        Events ``KIND<0`` (``omega<0``, ``gain<0``, …), ``reversal+-`` (first gain above zero,
-        second below) and ``reversal-+``.
+        Events ``KIND<0`` (``omega<0``, ``gain<0``, …); for an Ω of two gains ``reversal+-`` (first
+        gain above zero, second below) and ``reversal-+``; for comparisons of gains ``rope``.
     """
     rows: list[Probability] = []
-    for estimand in estimands:
-        if estimand.statistic != names.MEAN:
+    for _, estimand, mixture in answered(tree, estimands, weights):
+        contrast = estimand.contrast
+        if is_fixed(tree, contrast):
             continue
-        for mixture in weights:
-            draws = contrast_draws(tree, estimand.contrast, mixture)
-            if draws is None or is_fixed(tree, estimand.contrast):
-                continue
-            events = {f"{estimand.contrast.kind}<0": draws < 0}
-            parts = estimand.contrast.parts
-            if parts and all(part.kind == "gain" for part in parts):
-                pair = [contrast_draws(tree, part, mixture) for part in parts]
-                first, second = (np.asarray(side) for side in pair)
-                events["reversal+-"] = (first > 0) & (second < 0)
-                events["reversal-+"] = (first < 0) & (second > 0)
-            rows += [_probability(estimand.name, mixture.name, *event) for event in events.items()]
+        draws = contrast_draws(tree, contrast, mixture)
+        events = {f"{contrast.kind}<0": draws < 0}
+        parts = contrast.parts
+        if parts and all(part.kind == "gain" for part in parts):
+            first, second = (contrast_draws(tree, part, mixture) for part in parts)
+            events["reversal+-"] = (first > 0) & (second < 0)
+            events["reversal-+"] = (first < 0) & (second > 0)
+        about = {"name": estimand.name, "weights": mixture.name}
+        rows += [_probability(event=event, held=held, **about) for event, held in events.items()]
+        if rope is not None and contrast.compares_gains:
+            inside = np.abs(draws) < rope
+            rows.append(_probability(event="rope", held=inside, rope=rope, **about))
     return rows
 
 
-def _probability(name: str, weights: str, event: str, held: NDArray[np.bool_]) -> Probability:
+def _probability(
+    *, name: str, weights: str, event: str, held: NDArray[np.bool_], rope: float | None = None
+) -> Probability:
     return Probability(
         name=name,
         event=event,
@@ -196,7 +204,44 @@ def _probability(name: str, weights: str, event: str, held: NDArray[np.bool_]) -
         weights=weights,
         population=names.POPULATION_UNITS,
         draws=held.size,
+        rope=rope,
     )
+
+
+def _drawn(
+    tree: xr.DataTree, contrast: Contrast, draws: Floats, level: float, note: str | None = None
+) -> dict[str, Any]:
+    """Value, interval and notes of a row for units like these."""
+    if is_fixed(tree, contrast):
+        return {"value": 0.0, "interval": None, "notes": (FIXED,)}
+    centre, low, high = summary(draws, level)
+    return {"value": centre, "interval": (low, high), "notes": () if note is None else (note,)}
+
+
+def _for_cohort(
+    tree: xr.DataTree, contrast: Contrast, mixture: TargetWeights, about: dict[str, Any]
+) -> Estimate:
+    """The row of this cohort: what was observed, uncertain by its retry noise."""
+    named: dict[str, Any] = {**about, "population": names.POPULATION_COHORT}
+    refused = without_cases(tree, contrast, mixture)
+    if refused is not None:
+        return Estimate(**named, value=None, interval=None, refused=refused)
+    cases = complete_cases(tree, contrast)
+    weights = complete_shares(tree, contrast, mixture)
+    needed = weights > 0
+    value = float(weights[needed] @ cases.mean[needed])
+    complete = int(cases.count.sum())
+    named = {**named, "units": complete, "transitions": complete}
+    if complete < about["units"]:
+        note = f"no interval: {about['units'] - complete} of {about['units']} units lack a cell"
+        return Estimate(**named, value=value, interval=None, notes=(note,))
+    retry = retry_variance(tree, contrast)
+    if retry is None:
+        return Estimate(**named, value=value, interval=None, notes=(RETRY,))
+    share = (weights[needed] ** 2 / cases.count[needed]).sum()
+    noise = np.random.default_rng([int(tree.attrs["seed"]), 6]).standard_normal(retry.shape)
+    _, low, high = summary(value + np.sqrt(share * retry) * noise, about["level"])
+    return Estimate(**named, value=value, interval=(low, high))
 
 
 def _about(
@@ -207,20 +252,9 @@ def _about(
         "name": estimand.name,
         "statistic": estimand.statistic,
         "weights": mixture.name,
-        "method": names.BAYES,
         "cohort": str(tree.attrs["cohort"]),
         "interval_kind": KIND,
         "level": level,
         "units": units,
         "transitions": units,
     }
-
-
-def _refused(about: dict[str, Any]) -> Estimate:
-    refused = {
-        "reason": "empty_stratum",
-        "message": "the joint cohort has no unit in a stratum that these weights need",
-    }
-    return Estimate(
-        **about, population=names.POPULATION_UNITS, value=None, interval=None, refused=refused
-    )

@@ -1,8 +1,8 @@
 """Compile once, sample, and sample again more carefully if a chain diverged.
 
-Invariant: one structure (effects, strata, formulas) is compiled once in a process, and a refit
-with new values costs its sampling only; the draws depend on the seed, not on the number of cores.
-Pinned by `tests/test_fit.py`.
+Invariant: one structure (effects, strata, formulas, whether cells are missing or retry noise is
+measured) is compiled once in a process, and a refit with new values costs its sampling only; the
+draws depend on the seed, not on the number of cores. Pinned by `tests/test_fit.py`.
 """
 
 import logging
@@ -15,7 +15,6 @@ import numpy as np
 import nutpie
 import pymc as pm
 import xarray as xr
-from numpy.typing import NDArray
 from pymc.stats import compute_log_prior
 
 from fourcorner import names
@@ -35,11 +34,11 @@ KEPT_STATS = ("diverging", "energy", "n_steps", "depth", "step_size", "mean_tree
 
 @dataclass(frozen=True)
 class Compiled:
-    """A compiled structure: model, nutpie's program, orders of its effects, seconds it took."""
+    """A compiled structure: model, nutpie's program, basis, seconds it took."""
 
     model: pm.Model
     program: Program
-    order: NDArray[np.int64]
+    basis: Basis
     seconds: float
 
 
@@ -70,13 +69,16 @@ def compile_model(basis: Basis, data: CellData, priors: Priors) -> Compiled:
         tuple(basis.factors.items()),
         basis.modelled.tobytes(),
         basis.by_stratum.tobytes(),
+        basis.groups,
         data.strata,
+        data.alike,
+        data.retries is not None,
     )
     if key not in _compiled:
         start = time.perf_counter()
         model = cells.collapsed(basis, data, priors)
         program = nutpie.compile_pymc_model(model, cache=True)
-        _compiled[key] = Compiled(model, program, basis.order, time.perf_counter() - start)
+        _compiled[key] = Compiled(model, program, basis, time.perf_counter() - start)
     return _compiled[key]
 
 
@@ -97,7 +99,7 @@ def draw(
         If the chains could not start.
     """
     standard = cells.values(
-        data.standardised(compiled.order), priors.standardised(data.location, data.scale)
+        data.standardised(compiled.basis.order), priors.standardised(data.location, data.scale)
     )
     program = compiled.program.with_data(**standard)
     start = time.perf_counter()
@@ -109,17 +111,23 @@ def draw(
         tree, divergences = _sample(program, sampler, CAREFUL)
         attempts.append((CAREFUL, divergences))
     return Draws(
-        _native(group(tree, names.POSTERIOR), data.scale),
+        _native(group(tree, names.POSTERIOR), data),
         group(tree, names.SAMPLE_STATS)[list(KEPT_STATS)],
         time.perf_counter() - start,
         tuple(attempts),
     )
 
 
-def _native(draws: xr.Dataset, scale: float) -> xr.Dataset:
+def _native(draws: xr.Dataset, data: CellData) -> xr.Dataset:
     """Draws of standardised scores in the scores' own units; τ and s have none."""
-    powers = {cells.UNIT_FACTOR: 1, names.VAR_UNIT_SD: 1, names.VAR_COVARIANCE: 2}
-    return draws.assign({name: draws[name] * scale**power for name, power in powers.items()})
+    scale = data.scale[data.group]
+    scales = {
+        cells.UNIT_FACTOR: scale[np.tril_indices(len(scale))[0]],
+        names.VAR_UNIT_SD: scale,
+        names.VAR_COVARIANCE: np.multiply.outer(scale, scale),
+        names.VAR_RETRY_SD: data.scale,
+    }
+    return draws.assign({name: draws[name] * scales[name] for name in scales if name in draws})
 
 
 def _sample(

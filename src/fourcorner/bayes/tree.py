@@ -3,9 +3,13 @@
 Invariant: nothing here needs the model that was fitted. Pinned by `tests/test_posterior.py`.
 """
 
+import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from fourcorner import names
+
+Floats = NDArray[np.float64]
 
 
 def group(tree: xr.DataTree, name: str) -> xr.Dataset:
@@ -14,12 +18,12 @@ def group(tree: xr.DataTree, name: str) -> xr.Dataset:
 
 
 def strata_of_data(tree: xr.DataTree) -> list[str]:
-    """Every stratum of the scores that were fitted, in or out of the joint cohort."""
+    """Every stratum of the scores that were fitted, in or out of its cohort."""
     return [str(name) for name in group(tree, names.CONSTANT_DATA)[names.VAR_STRATA].values]
 
 
 def fitted_strata(tree: xr.DataTree) -> list[str]:
-    """Strata with a unit in the joint cohort."""
+    """Strata with a unit in the fit's cohort, in text order."""
     return [str(name) for name in group(tree, names.CONSTANT_DATA)[names.STRATUM].values]
 
 
@@ -31,3 +35,26 @@ def factors(tree: xr.DataTree) -> dict[str, list[str]]:
         for dim in cells.dims
         if dim != names.UNIT
     }
+
+
+def observed(tree: xr.DataTree) -> tuple[Floats, NDArray[np.int64]]:
+    """The cohort's units × cells, NaN where a cell is missing, and the code of each unit's stratum.
+
+    Returns
+    -------
+    tuple of ndarray of shape (units, cells) and (units,)
+        Codes are positions among `fitted_strata`.
+    """
+    cells = group(tree, names.OBSERVED_DATA)[names.CELLS]
+    flat = cells.values.reshape(cells.sizes[names.UNIT], -1)
+    if names.STRATUM not in cells.coords:
+        return flat, np.zeros(len(flat), dtype=np.int64)
+    return flat, np.searchsorted(fitted_strata(tree), cells[names.STRATUM].values.astype(str))
+
+
+def basis_rows(tree: xr.DataTree) -> Floats:
+    """The effect basis over flattened cells: shape (components, cells)."""
+    constants = group(tree, names.CONSTANT_DATA)
+    return np.asarray(
+        constants[names.VAR_BASIS].values.reshape(constants.sizes[names.COMPONENT], -1)
+    )

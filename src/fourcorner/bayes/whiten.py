@@ -55,7 +55,9 @@ def whitened_factor(
         L̂, packed by rows; its diagonal is positive.
     count, log_spread : tensor of shape (strata,)
         Units of each stratum and log s.
-    eta, sd : scalar tensor
+    eta : scalar tensor
+        Of the prior.
+    sd : tensor of shape (size,)
         Of the prior.
     size : int
 
@@ -79,7 +81,7 @@ def whitened_factor(
         sd,
         logp=log_prior,
         support_point=start,
-        signature="(m),(g),(g),(),()->(m)",
+        signature="(m),(g),(g),(),(k)->(m)",
         default_transform=_Whitened(size),
     )
 

@@ -11,8 +11,10 @@ import numpy as np
 import xarray as xr
 
 from fourcorner import names
-from fourcorner.bayes.posterior import contrast_draws, is_fixed
+from fourcorner.bayes.answers import answered
+from fourcorner.bayes.mixtures import contrast_draws, is_fixed
 from fourcorner.bayes.tree import group
+from fourcorner.checks.rows import gate, not_run
 from fourcorner.estimands import Estimand
 from fourcorner.results import Check
 from fourcorner.weights import TargetWeights
@@ -56,24 +58,24 @@ def min_ess_bulk(tree: xr.DataTree) -> float:
 def _estimand_draws(
     tree: xr.DataTree, estimands: Sequence[Estimand], weights: Sequence[TargetWeights]
 ) -> xr.Dataset:
-    drawn = {
-        f"{estimand.name} ({mixture.name})": contrast_draws(tree, estimand.contrast, mixture)
-        for estimand in estimands
-        for mixture in weights
-        if estimand.statistic == names.MEAN and not is_fixed(tree, estimand.contrast)
-    }
     dims = (names.CHAIN, names.DRAW)
-    return xr.Dataset({name: (dims, draws) for name, draws in drawn.items() if draws is not None})
+    return xr.Dataset(
+        {
+            target: (dims, contrast_draws(tree, estimand.contrast, mixture))
+            for target, estimand, mixture in answered(tree, estimands, weights)
+            if not is_fixed(tree, estimand.contrast)
+        }
+    )
 
 
 def _worst(target: str, draws: xr.Dataset) -> list[Check]:
     broken = [str(name) for name, array in draws.items() if not np.isfinite(array.values).all()]
     if broken:
         message = f"draws that are not finite in {', '.join(broken)}: {REMEDY}"
-        return [_unmeasured(f"R-hat of {target}", "fail", message)]
+        return [gate(NAME, f"R-hat of {target}", None, None, message, ok=False)]
     draws = draws[[name for name, array in draws.items() if np.ptp(array.values) > 0]]
     if not draws.data_vars:
-        return [_unmeasured(f"R-hat of {target}", "not_run", "nothing varies")]
+        return [not_run(NAME, f"R-hat of {target}", "nothing varies")]
     with np.errstate(invalid="ignore", divide="ignore"):  # constants have neither
         rhat, where_rhat = _extreme(az.rhat(draws), 1)
         bulk, where_bulk = _extreme(az.ess(draws, method="bulk"), -1)
@@ -108,18 +110,6 @@ def _energy(tree: xr.DataTree) -> Check:
     return _verdict("energy (BFMI)", bfmi >= BFMI, bfmi, BFMI, "least over chains")
 
 
-def _unmeasured(target: str, verdict: str, message: str) -> Check:
-    return Check(
-        name=NAME, target=target, verdict=verdict, value=None, threshold=None, message=message
-    )
-
-
 def _verdict(target: str, passed: bool, value: float, threshold: float, found: str) -> Check:
-    return Check(
-        name=NAME,
-        target=target,
-        verdict="pass" if passed else "fail",
-        value=value,
-        threshold=threshold,
-        message=found if passed else f"{found}: {REMEDY}",
-    )
+    message = found if passed else f"{found}: {REMEDY}"
+    return gate(NAME, target, value, threshold, message, ok=passed)

@@ -7,8 +7,14 @@ exactly, shrinkage included: T − E[θ|y] is a function of the data and so is u
 posterior variance would not do: where a handful of strata leave τ open, it holds the uncertainty
 about how much to shrink, and V_T − V_post comes out far too small.)
 
+Where cells are missing, T is the mean over the units that have the contrast's cells, its empirical
+mixture is theirs, and V_post is what the observed cells of all units leave. T is unbiased only
+where what is missing does not depend on the scores, while the model needs no more than that it
+depends on none that are missing: such a row is shown and no gate.
+
 Invariant: a failure needs both significance (5 % after Holm over the estimands) and a size that
-matters (a tenth of T's standard error). Pinned by `tests/test_checks.py`; its error rate by
+matters (a tenth of T's standard error). Pinned by `tests/test_checks.py` and, where cells are
+missing, by `tests/test_observed_checks.py`; its error rate by
 `benchmarks/results/cell_validation.json`.
 """
 
@@ -22,16 +28,29 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from fourcorner import names
-from fourcorner.bayes.locations import BLOCK, stacked_covariances, variances
-from fourcorner.bayes.posterior import (
+from fourcorner.bayes.answers import answered, questions, unanswered, without_cases
+from fourcorner.bayes.incomplete import Groups
+from fourcorner.bayes.locations import BLOCK, information
+from fourcorner.bayes.mixtures import (
+    complete_cases,
+    complete_shares,
     is_fixed,
     loading,
-    observed_strata,
-    shares,
     stratum_values,
+    unit_variances,
 )
-from fourcorner.bayes.tree import group
+from fourcorner.bayes.tree import basis_rows, group, observed
+from fourcorner.bayes.unpooled import groups_of
+from fourcorner.bayes.variances import (
+    Variances,
+    posterior_covariances,
+    prior_covariances,
+    sampling_covariances,
+    variances,
+)
+from fourcorner.checks.rows import gate, not_run, shown
 from fourcorner.contrasts import Contrast
+from fourcorner.errors import FitError
 from fourcorner.estimands import Estimand
 from fourcorner.results import Check
 from fourcorner.weights import TargetWeights
@@ -40,6 +59,7 @@ NAME = "design_agreement"
 PREDICTIVE = "design_predictive"
 LEVEL = 0.05
 MATTERS = 0.1
+ROUNDING = 1e-8  # relative to V_T
 THIN = 8  # every eighth draw of φ is plenty for an average
 
 Floats = NDArray[np.float64]
@@ -59,6 +79,8 @@ class Comparison:
         Standardised difference and its two-sided normal p value.
     predictive_share : float
         Share of replicated T at or below T; shown, never gated.
+    missing : int
+        Units of the cohort that T does without, since they lack one of its cells.
     """
 
     design: float
@@ -68,6 +90,7 @@ class Comparison:
     z: float
     p: float
     predictive_share: float
+    missing: int
 
 
 def check(
@@ -89,64 +112,86 @@ def check(
     """
     rows: list[Check] = []
     asked: dict[str, tuple[Contrast, TargetWeights]] = {}
-    for estimand in estimands:
-        for mixture in weights:
-            target = f"{estimand.name} ({mixture.name})"
-            if estimand.statistic != names.MEAN:
-                rows.append(
-                    _not_run(target, f"the normal family models means, not a {estimand.statistic}")
-                )
-            elif shares(tree, mixture) is None:
-                rows.append(_not_run(target, "the joint cohort has no unit in a needed stratum"))
-            else:
-                asked[target] = estimand.contrast, mixture
+    for target, estimand, mixture in questions(estimands, weights):
+        why = unanswered(tree, estimand, mixture) or _without_design(tree, estimand, mixture)
+        if why is None:
+            asked[target] = estimand.contrast, mixture
+        else:
+            rows.append(not_run(NAME, target, why))
     compared = dict(zip(asked, compare(tree, list(asked.values())), strict=True))
-    steps = holm([found.p for found in compared.values()], LEVEL)
-    for (target, found), (step, rejected) in zip(compared.items(), steps, strict=True):
+    whole = {target: found for target, found in compared.items() if found.missing == 0}
+    steps = holm([found.p for found in whole.values()], LEVEL)
+    for (target, found), (step, rejected) in zip(whole.items(), steps, strict=True):
         rows.append(_verdict(target, found, step, rejected))
+    rows += [_of_some(target, found) for target, found in compared.items() if found.missing]
     return rows + [_shown(target, found) for target, found in compared.items()]
 
 
 def compare(tree: xr.DataTree, asked: Sequence[tuple[Contrast, TargetWeights]]) -> list[Comparison]:
     """T against the posterior at the cohort's own, or the declared, mixture, for each pair."""
-    mixtures = [_fixed(tree, mixture) for _, mixture in asked]
-    levers = [
-        np.multiply.outer(fixed, loading(tree, contrast)).ravel()
-        for (contrast, _), fixed in zip(asked, mixtures, strict=True)
-    ]
-    differences = _difference_variances(tree, levers)
+    differences = _difference_variances(tree, asked)
     return [
-        _compared(tree, contrast, fixed, difference)
-        for (contrast, _), fixed, difference in zip(asked, mixtures, differences, strict=True)
+        _compared(tree, contrast, mixture, difference)
+        for (contrast, mixture), difference in zip(asked, differences, strict=True)
     ]
+
+
+def replicates(
+    tree: xr.DataTree, estimands: Sequence[Estimand], weights: Sequence[TargetWeights]
+) -> xr.Dataset:
+    """Design estimates of replicated cohorts by target, for all draws: dims (chain, draw)."""
+    dims = (names.CHAIN, names.DRAW)
+    return xr.Dataset(
+        {
+            target: (dims, replicated(tree, estimand.contrast, mixture))
+            for target, estimand, mixture in answered(tree, estimands, weights)
+            if _without_design(tree, estimand, mixture) is None
+        }
+    )
 
 
 def replicated(tree: xr.DataTree, contrast: Contrast, mixture: TargetWeights) -> Floats:
     """Design estimates of replicated cohorts, one for each draw: shape (chains, draws).
 
-    T is linear in the strata's means, so T given the parameters is normal about the estimand with
-    the sampling variance of T.
+    T is linear in the strata's means of effects, so T given the parameters is the estimand plus
+    the noise of those means, drawn once for all contrasts: replicated estimates of a sum are sums.
+    (Where cells are missing each contrast has its own number of units, and only the distribution
+    of each by itself is meant.)
     """
-    return _replicated(tree, contrast, _fixed(tree, mixture))
+    fixed, cases = complete_shares(tree, contrast, mixture), complete_cases(tree, contrast)
+    needed = fixed > 0
+    per_unit = fixed[needed] / np.sqrt(cases.count[needed])
+    noise = _unit_noise(tree, contrast)[:, :, needed] @ per_unit
+    return np.asarray(stratum_values(tree, contrast) @ fixed + noise)
 
 
-def _replicated(tree: xr.DataTree, contrast: Contrast, fixed: Floats) -> Floats:
-    draws = stratum_values(tree, contrast) @ fixed
-    noise = np.random.default_rng([int(tree.attrs["seed"]), 2]).standard_normal(draws.shape)
-    return np.asarray(draws + np.sqrt(_sampling_variances(tree, contrast, fixed)) * noise)
+def _unit_noise(tree: xr.DataTree, contrast: Contrast) -> Floats:
+    """A replicated unit's deviation from its stratum: shape (chains, draws, strata)."""
+    constants, lever = group(tree, names.CONSTANT_DATA), loading(tree, contrast)
+    given = variances(group(tree, names.POSTERIOR), constants)
+    generator = np.random.default_rng([int(tree.attrs["seed"]), 2])
+    shape = (*given.scale.shape, len(lever))
+    between, retries = generator.standard_normal(shape), generator.standard_normal(shape)
+    loaded = lever @ np.linalg.cholesky(given.unit)
+    noise = np.sqrt(given.scale) * np.einsum("dk,dgk->dg", loaded, between)
+    noise += np.einsum("dk,dgk->dg", np.sqrt(given.noise) * lever, retries)
+    draws = stratum_values(tree, contrast).shape
+    return np.asarray(noise.reshape(draws))
 
 
-def _fixed(tree: xr.DataTree, mixture: TargetWeights) -> Floats:
-    fixed = shares(tree, mixture)
-    assert fixed is not None, mixture
-    return fixed
+def _without_design(tree: xr.DataTree, estimand: Estimand, mixture: TargetWeights) -> str | None:
+    """Why there is no design estimate on the fit's cohort, in words; None if there is one."""
+    refused = without_cases(tree, estimand.contrast, mixture)
+    return None if refused is None else str(refused["message"])
 
 
 def _compared(
-    tree: xr.DataTree, contrast: Contrast, fixed: Floats, difference: float
+    tree: xr.DataTree, contrast: Contrast, mixture: TargetWeights, difference: float
 ) -> Comparison:
+    fixed, cases = complete_shares(tree, contrast, mixture), complete_cases(tree, contrast)
+    needed = fixed > 0
     draws = stratum_values(tree, contrast) @ fixed
-    estimate = float(fixed @ observed_strata(tree, contrast))
+    estimate = float(fixed[needed] @ cases.mean[needed])
     centre = float(draws.mean())
     if not is_fixed(tree, contrast):
         difference += float(draws.var(ddof=1)) / float(az.ess(draws))
@@ -154,11 +199,12 @@ def _compared(
     return Comparison(
         design=estimate,
         posterior=centre,
-        design_variance=float(_sampling_variances(tree, contrast, fixed).mean()),
+        design_variance=float(_sampling_variances(tree, contrast, mixture).mean()),
         difference_variance=difference,
         z=z,
         p=float(2 * stats.norm.sf(abs(z))),
-        predictive_share=float((_replicated(tree, contrast, fixed) <= estimate).mean()),
+        predictive_share=float((replicated(tree, contrast, mixture) <= estimate).mean()),
+        missing=len(observed(tree)[0]) - int(cases.count.sum()),
     )
 
 
@@ -179,78 +225,94 @@ def holm(p_values: Sequence[float], level: float) -> list[tuple[float, bool]]:
     return found
 
 
-def _sampling_variances(tree: xr.DataTree, contrast: Contrast, fixed: Floats) -> Floats:
-    """Var(T | parameters) in each draw: Σ w_g² s_g² cᵀΣc / n_g, shape (chains, draws)."""
-    posterior = group(tree, names.POSTERIOR)
-    lever = loading(tree, contrast)
-    covariance = posterior[names.VAR_COVARIANCE].values
-    unit_variance = np.einsum("k,cdkl,l->cd", lever, covariance, lever)
-    count = group(tree, names.CONSTANT_DATA)[names.VAR_UNITS].values
-    if names.VAR_STRATUM_SCALE not in posterior:
-        return np.asarray(unit_variance * (fixed**2 / count).sum())
-    scale = posterior[names.VAR_STRATUM_SCALE].values
-    return np.asarray(unit_variance * (scale**2 @ (fixed**2 / count)))
+def _sampling_variances(tree: xr.DataTree, contrast: Contrast, mixture: TargetWeights) -> Floats:
+    """Var(T | parameters) in each draw: Σ w_g² × one unit's variance / n_g, (chains, draws)."""
+    fixed = complete_shares(tree, contrast, mixture)
+    needed = fixed > 0
+    per_unit = fixed[needed] ** 2 / complete_cases(tree, contrast).count[needed]
+    return np.asarray(unit_variances(tree, contrast)[:, :, needed] @ per_unit)
 
 
-def _difference_variances(tree: xr.DataTree, levers: Sequence[Floats]) -> list[float]:
-    """V_T − V_post given φ, averaged over thinned draws of φ, for the weights a of each T.
+def _difference_variances(
+    tree: xr.DataTree, asked: Sequence[tuple[Contrast, TargetWeights]]
+) -> list[float]:
+    """V_T − V_post given φ, averaged over thinned draws of φ."""
+    if not asked:
+        return []
+    constants = group(tree, names.CONSTANT_DATA)
+    thin = group(tree, names.POSTERIOR).isel({names.DRAW: slice(None, None, THIN)})
+    given = variances(thin, constants)
+    weights = np.stack([_lever(tree, *pair) for pair in asked], axis=1)
+    step = max(1, BLOCK // len(weights) ** 2)
+    blocks = [given.block(slice(i, i + step)) for i in range(0, len(given.unit), step)]
+    if np.isfinite(observed(tree)[0]).all():
+        parts = [_of_whole_units(block, constants, weights) for block in blocks]
+        return (np.concatenate(parts).mean(axis=0)).tolist()
+    groups, rows = groups_of(tree), basis_rows(tree)
+    left = np.concatenate([_left(block, constants, groups, rows, weights) for block in blocks])
+    sampling = [_sampling_variances(tree, *pair)[:, ::THIN].ravel() for pair in asked]
+    total = np.stack(sampling, axis=1)
+    if (left > total * (1 + ROUNDING)).any():
+        raise FitError("a posterior variance exceeds that of the design estimate: a fault of ours")
+    return (total - left).mean(axis=0).tolist()
+
+
+def _lever(tree: xr.DataTree, contrast: Contrast, mixture: TargetWeights) -> Floats:
+    """Weights of the stacked strata's means of effects: shape (strata × effects,)."""
+    mixed = complete_shares(tree, contrast, mixture)
+    return np.multiply.outer(mixed, loading(tree, contrast)).ravel()
+
+
+def _of_whole_units(given: Variances, constants: xr.Dataset, weights: Floats) -> Floats:
+    """V_T − V_post where no cell is missing: shape (draws, estimands).
 
     With V the covariance of the strata's means given their expectations and C that of the
-    expectations a priori, it is aᵀ V (C + V)⁻¹ V a.
+    expectations a priori, it is aᵀ V (C + V)⁻¹ V a for the weights a of T, without the difference
+    of two large numbers.
     """
-    if not levers:
-        return []
-    thin = group(tree, names.POSTERIOR).isel({names.DRAW: slice(None, None, THIN)})
-    constants = group(tree, names.CONSTANT_DATA)
-    given = variances(
-        thin,
-        constants[names.VAR_UNITS].values,
-        constants[names.VAR_ORDER].values,
-        constants[names.VAR_BY_STRATUM].values.astype(bool),
-    )
-    common = constants[names.VAR_PRIOR_VARIANCE].values
-    weights = np.stack(levers, axis=1)
-    step = max(1, BLOCK // len(weights) ** 2)
-    total = np.zeros(len(levers))
-    for start in range(0, len(given.unit), step):
-        sampling, prior = stacked_covariances(given.block(slice(start, start + step)), common)
-        moved = sampling @ weights
-        total += (moved * np.linalg.solve(prior + sampling, moved)).sum(axis=(0, 1))
-    return (total / len(given.unit)).tolist()
+    sampling = sampling_covariances(given, constants[names.VAR_UNITS].values)
+    prior = prior_covariances(given, constants[names.VAR_PRIOR_VARIANCE].values)
+    moved = sampling @ weights
+    return np.asarray((moved * np.linalg.solve(prior + sampling, moved)).sum(axis=1))
+
+
+def _left(
+    given: Variances, constants: xr.Dataset, groups: Groups, rows: Floats, weights: Floats
+) -> Floats:
+    """V_post from what the observed cells tell, whatever is missing: shape (draws, estimands)."""
+    known, _ = information(given, groups, np.zeros(len(rows)), rows)
+    prior = prior_covariances(given, constants[names.VAR_PRIOR_VARIANCE].values)
+    return np.asarray((weights * (posterior_covariances(prior, known) @ weights)).sum(axis=1))
 
 
 def _verdict(target: str, found: Comparison, step: float, rejected: bool) -> Check:
-    apart = abs(found.design - found.posterior) / np.sqrt(found.design_variance)
-    failed = rejected and apart > MATTERS
-    said = (
-        f"design {found.design:+.4g}, posterior {found.posterior:+.4g}, z = {found.z:+.2f}, "
-        f"{apart:.2f} standard errors apart"
-    )
+    failed = rejected and _apart(found) > MATTERS
     remedy = "; the model's location is off: look at its effects, stratum effects and family"
-    return Check(
-        name=NAME,
-        target=target,
-        verdict="fail" if failed else "pass",
-        value=found.z,
-        threshold=float(stats.norm.isf(step / 2)),
-        message=said + (remedy if failed else ""),
+    message = _said(found) + (remedy if failed else "")
+    return gate(NAME, target, found.z, float(stats.norm.isf(step / 2)), message, ok=not failed)
+
+
+def _of_some(target: str, found: Comparison) -> Check:
+    """The row of a contrast whose cells some units lack."""
+    why = (
+        f"; {found.missing} unit(s) lack a cell, so the two may differ by what is missing, and "
+        f"this is no gate"
     )
+    return shown(NAME, target, _said(found) + why, value=found.z)
+
+
+def _said(found: Comparison) -> str:
+    return (
+        f"design {found.design:+.4g}, posterior {found.posterior:+.4g}, z = {found.z:+.2f}, "
+        f"{_apart(found):.2f} standard errors apart"
+    )
+
+
+def _apart(found: Comparison) -> float:
+    return float(abs(found.design - found.posterior) / np.sqrt(found.design_variance))
 
 
 def _shown(target: str, found: Comparison) -> Check:
     share = found.predictive_share
-    return Check(
-        name=PREDICTIVE,
-        target=target,
-        verdict="shown",
-        value=share,
-        threshold=None,
-        message=f"{share:.3f} of replicated estimates are at or below the design's",
-        gated=False,
-    )
-
-
-def _not_run(target: str, why: str) -> Check:
-    return Check(
-        name=NAME, target=target, verdict="not_run", value=None, threshold=None, message=why
-    )
+    said = f"{share:.3f} of replicated estimates are at or below the design's"
+    return shown(PREDICTIVE, target, said, value=share)
