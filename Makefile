@@ -42,6 +42,7 @@ test: lint ## lint, then the tests
 	$(BIN)/python -m pytest
 
 validate: $(STAMP) ## the long simulation studies; commit what they write
+	$(BIN)/python -m benchmarks.validate_intervals
 	$(BIN)/python -m benchmarks.validate_cell
 
 # bambi lives in an environment of its own: the locked one stays as locked

@@ -196,8 +196,13 @@ def pass_times(cohort: Cohort, posterior: xr.Dataset, grown: dict[int, xr.DataAr
     return rows
 
 
+def constants_of(cohort: Cohort) -> xr.Dataset:
+    """What the passes read of a fit besides its draws."""
+    return outputs.constants(cohort.stats, cohort.basis, cohort.priors, cohort.strata)
+
+
 def _likelihood_time(cohort: Cohort, posterior: xr.Dataset, cells: xr.DataArray) -> Found:
-    arguments = (cells, cohort.basis, cohort.stats.strata)
+    arguments = (cells, constants_of(cohort))
     draws = posterior.sizes[names.CHAIN] * posterior.sizes[names.DRAW]
     seconds, made = _timed(lambda: outputs.unit_log_likelihood(posterior, *arguments))
     if made is not None:
@@ -210,7 +215,7 @@ def _likelihood_time(cohort: Cohort, posterior: xr.Dataset, cells: xr.DataArray)
 
 def _predictive_time(cohort: Cohort, posterior: xr.Dataset, cells: xr.DataArray) -> Found:
     def draw(some: xr.DataArray) -> xr.Dataset | None:
-        return outputs.predictive(posterior, some, cohort.basis, cohort.stats.strata, 1)
+        return outputs.predictive(posterior, some, constants_of(cohort), 1)
 
     seconds, made = _timed(lambda: draw(cells))
     if made is not None:

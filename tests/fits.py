@@ -23,6 +23,7 @@ unit = "task"
 change = {{ column = "state", before = "before", after = "after" }}
 channel = {{ view = ["direct", "generated"] }}
 {stratum}
+{replicate}
 [estimands]
 direct = {{ gain = {{ view = "direct" }} }}
 generated = {{ gain = {{ view = "generated" }} }}
@@ -31,6 +32,7 @@ middle = {{ omega = {{ view = ["direct", "generated"] }}, statistic = "median" }
 [weights]
 empirical = "empirical"
 {weights}
+{model}
 [sampler]
 seed = 7
 """
@@ -40,6 +42,8 @@ TRUTH = {
     "small": np.array([[0.0, 0.4], [1.0, 0.2]]),
     "large": np.array([[0.2, 0.5], [0.9, 0.1]]),
 }
+RETRY_SD = 0.8
+LOST = 0.1
 SPREAD = np.array(
     [[1.0, 0.6, 0.5, 0.3], [0.6, 1.2, 0.4, 0.5], [0.5, 0.4, 1.1, 0.6], [0.3, 0.5, 0.6, 1.3]]
 )
@@ -79,11 +83,14 @@ def face_table(seed: int = 3, strata: dict[str, int] = STRATA) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["task", "target", "state", "view", "margin"])
 
 
-def face_spec(strata: bool = True) -> fc.Spec:
-    """The spec of a simulated face, with or without strata."""
+def face_spec(strata: bool = True, waves: bool = False) -> fc.Spec:
+    """The spec of a simulated face, with or without strata; with waves, of the observed cohort."""
     stratum = 'stratum = "target"' if strata else ""
     weights = 'equal = "equal"' if strata else ""
-    return fc.parse_spec(FACE.format(stratum=stratum, weights=weights))
+    replicate = 'replicate = { wave = ["w1", "w2", "w3"] }' if waves else ""
+    model = '[model]\ncohort = "observed"\nrope = 0.1' if waves else ""
+    parts = {"stratum": stratum, "weights": weights, "replicate": replicate, "model": model}
+    return fc.parse_spec(FACE.format(**parts))
 
 
 @cache
@@ -99,4 +106,23 @@ def unstratified() -> Fitted:
     """The same scores without strata."""
     spec = face_spec(strata=False)
     data = fc.read_scores(spec, face_table())
+    return Fitted(spec, data, fc.audit(data, spec))
+
+
+def retried_table(seed: int = 5, strata: dict[str, int] = STRATA) -> pd.DataFrame:
+    """The face in three waves with retry noise, a tenth of its cells missing at random."""
+    table = face_table(seed, strata)
+    generator = np.random.default_rng([seed, 1])
+    table = table[generator.random(len(table)) > LOST]
+    waves = [table.assign(wave=wave) for wave in ("w1", "w2", "w3")]
+    found = pd.concat(waves, ignore_index=True)
+    noise = RETRY_SD * generator.standard_normal(len(found))
+    return found.assign(margin=found["margin"] + noise)
+
+
+@cache
+def retried() -> Fitted:
+    """The observed cohort of a face with waves and missing cells."""
+    spec = face_spec(waves=True)
+    data = fc.read_scores(spec, retried_table())
     return Fitted(spec, data, fc.audit(data, spec))

@@ -1,4 +1,4 @@
-"""Checks 1 and 2: they pass where they must and fail where they must."""
+"""Checks 1 and 2, and all five on the shared fits: they pass and fail where they must."""
 
 import numpy as np
 import pytest
@@ -10,20 +10,11 @@ from fourcorner.bayes.tree import group
 from fourcorner.checks import convergence, design_agreement
 from fourcorner.estimands import as_estimands
 from fourcorner.weights import resolve
+from trees import with_posterior
 
 OMEGA = fc.omega(view=("direct", "generated"))
 EQUAL = resolve("equal", "equal", ["large", "small"])
 EMPIRICAL = resolve("empirical", "empirical", ["large", "small"])
-
-
-def with_posterior(tree, **variables):
-    """A copy of a fit whose posterior has other values in some variables."""
-    copied = tree.copy(deep=True)
-    posterior = group(copied, "posterior")
-    copied["posterior"] = posterior.assign(
-        {name: (posterior[name].dims, values) for name, values in variables.items()}
-    )
-    return copied
 
 
 def verdicts(rows):
@@ -34,7 +25,15 @@ def verdicts(rows):
 @pytest.mark.parametrize("fitted", [fits.cube, fits.face, fits.unstratified])
 def test_the_shared_fits_pass_both_checks(fitted):
     rows = fitted().audit.check_rows
-    assert {row.name for row in rows} == {"convergence", "design_agreement", "design_predictive"}
+    assert {row.name for row in rows} == {
+        "convergence",
+        "design_agreement",
+        "design_predictive",
+        "prior_sensitivity",
+        "pooling",
+    }
+    shown = {"design_predictive", "prior_sensitivity", "pooling"}
+    assert not any(row.gated for row in rows if row.name in shown)
     assert [row for row in rows if row.verdict == "fail"] == []
 
 
@@ -216,3 +215,32 @@ def test_a_contrast_that_the_formula_fixes_is_zero_without_interval_or_probabili
     (agreement, *_) = design_agreement.check(tree, estimands, [EQUAL])
     assert agreement.value == pytest.approx(design_agreement.compare(tree, [(OMEGA, EQUAL)])[0].z)
     assert np.isfinite(agreement.value)
+
+
+def test_replicated_estimates_of_a_difference_are_differences_of_replicated_estimates():
+    tree = fits.face().tree
+    direct, generated = fc.gain(view="direct"), fc.gain(view="generated")
+    for mixture in (EMPIRICAL, EQUAL):
+        of_omega, of_direct, of_generated = (
+            design_agreement.replicated(tree, contrast, mixture)
+            for contrast in (OMEGA, direct, generated)
+        )
+        np.testing.assert_allclose(of_omega, of_generated - of_direct, atol=1e-10)
+    assert np.corrcoef(of_direct.ravel(), of_generated.ravel())[0, 1] < 0.99
+
+
+def posterior_draws(tree):
+    """Draws of Ω under equal weights, by hand from the cell means."""
+    means = group(tree, "posterior")["cell_mean"].mean("stratum")
+    gains = means.sel(state="after") - means.sel(state="before")
+    return (gains.sel(view="generated") - gains.sel(view="direct")).values
+
+
+def test_replicated_estimates_spread_as_posterior_and_sampling_variance_together():
+    tree = fits.face().tree
+    found = design_agreement.compare(tree, [(OMEGA, EQUAL)])[0]
+    drawn = fc.posterior(tree, OMEGA, {"equal": "equal"}).iloc[0]
+    values = posterior_draws(tree)
+    expected = values.var(ddof=1) + found.design_variance
+    assert design_agreement.replicated(tree, OMEGA, EQUAL).var() == pytest.approx(expected, rel=0.1)
+    assert drawn["value"] == pytest.approx(values.mean())

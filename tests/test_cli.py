@@ -1,6 +1,7 @@
 """The command line: verbs, exit codes, one JSON document, messages without a traceback."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -68,7 +69,8 @@ def test_estimate_prints_one_document_and_exits_0(capsys, folder):
     assert (code, err) == (0, "")
     document = strict(out)
     assert set(document) == {
-        "title", "funnel", "estimates", "probabilities", "checks", "timing", "not_available",
+        "title", "funnel", "estimates", "breakdowns", "probabilities", "checks", "timing",
+        "not_available",
     }  # fmt: skip
     keys = {(row["name"], row["statistic"], row["weights"], row["method"], row["population"],
              row["cohort"]) for row in document["estimates"]}  # fmt: skip
@@ -187,19 +189,12 @@ def test_misuse_exits_1_with_one_message(capsys, arguments, words):
 
 
 def test_help_of_every_verb_has_an_example(capsys):
-    for verb in ("demo", "doctor", "estimate", "fit", "audit", "init", "sample-data"):
+    for verb in (
+        "demo", "doctor", "estimate", "fit", "audit", "reweight", "init", "sample-data",
+    ):  # fmt: skip
         code, out, _ = run(capsys, verb, "--help")
         assert code == 0
         assert f"fourcorner {verb}" in out, verb
-
-
-def test_doctor_of_a_table_says_what_it_holds(capsys, folder):
-    code, out, _ = run(capsys, "doctor", folder / "scores.csv", "--json")
-    assert code == 0
-    columns = {column["name"]: column for column in strict(out)["columns"]}
-    assert columns["view"]["distinct"] == 2
-    assert columns["view"]["could_be"].startswith("change")
-    assert columns["margin"]["numbers"] == len(TABLE)
 
 
 def test_init_writes_a_spec_that_runs(capsys, tmp_path):
@@ -222,7 +217,7 @@ def test_sample_data_is_what_the_repository_holds(capsys, tmp_path):
         assert (tmp_path / name).read_bytes() == (fits.REPO / "data-samples" / name).read_bytes()
 
 
-def test_fit_saves_its_tree_and_tells_progress_on_stderr(capsys, tmp_path):
+def test_fit_saves_its_tree_and_is_silent_without_a_terminal(capsys, tmp_path):
     fits.face()  # compiled once in this session
     (tmp_path / "spec.toml").write_text(
         fits.face_spec().text.replace("[data]", '[data]\npath = "scores.csv"')
@@ -235,7 +230,7 @@ def test_fit_saves_its_tree_and_tells_progress_on_stderr(capsys, tmp_path):
     document = strict(out)
     assert document["timing"]["min_ess_bulk"] > 400
     assert {row["method"] for row in document["estimates"]} == {"posterior"}
-    assert "sampling" in err
+    assert err == ""
     assert (tmp_path / "posterior.nc").stat().st_size > 10_000
     code, _, err = run(capsys, "fit", tmp_path / "spec.toml", "--out", tmp_path / "posterior.nc")
     assert code == 1
@@ -345,3 +340,114 @@ def test_no_arguments_is_help_and_version_is_told(capsys):
     code, out, _ = run(capsys, "--version")
     assert code == 0
     assert out.startswith("fourcorner 0.")
+
+
+def face_files(folder):
+    """The shared face as files, with the spec that fits shares."""
+    text = fits.face_spec().text.replace("[data]", '[data]\npath = "scores.csv"')
+    (folder / "face.toml").write_text(text)
+    fits.face_table().to_csv(folder / "scores.csv", index=False)
+    return folder / "face.toml"
+
+
+@pytest.fixture(scope="module")
+def face_run(tmp_path_factory):
+    """A finished run of the face, written by the command line."""
+    fits.face()  # compiled once in this session
+    folder = tmp_path_factory.mktemp("reweight")
+    code = cli.run(["audit", str(face_files(folder)), "--out", str(folder / "run")])
+    assert code in {0, 2}
+    return folder / "run"
+
+
+def test_reweight_prints_one_document_and_fits_nothing(capsys, face_run, monkeypatch):
+    def fitted(*_, **__):
+        raise AssertionError
+
+    monkeypatch.setattr("fourcorner.bayes.engine.fit", fitted)
+    capsys.readouterr()
+    code, out, err = run(
+        capsys, "reweight", face_run, "--weights", "small=0.25,large=0.75", "--weights", "equal",
+        "--json",
+    )  # fmt: skip
+    assert err == ""
+    document = strict(out)
+    assert {row["weights"] for row in document["estimates"]} == {"small=0.25,large=0.75", "equal"}
+    wide = fits.face_table().pivot_table(
+        index=["target", "task"], columns=["state", "view"], values="margin"
+    )
+    gains = (wide["after"] - wide["before"])["direct"].groupby("target").mean()
+    found = next(
+        row
+        for row in document["estimates"]
+        if (row["name"], row["weights"], row["method"])
+        == ("direct", "small=0.25,large=0.75", "design")
+    )
+    assert found["value"] == pytest.approx(0.25 * gains["small"] + 0.75 * gains["large"])
+    failed = any(row["gated"] and row["verdict"] == "fail" for row in document["checks"])
+    refused = any(row["refused"] for row in document["estimates"])
+    assert code == (2 if failed or refused else 0)
+
+
+def test_reweight_writes_a_run_that_reads_back(capsys, face_run, tmp_path):
+    code, _, err = run(
+        capsys, "reweight", face_run, "--weights", "equal", "--out", tmp_path / "new", "--json"
+    )
+    assert code in {0, 2}
+    assert f"Report: {tmp_path / 'new' / 'report.html'}" in err
+    again = tmp_path / "again"
+    code, _, err = run(
+        capsys, "reweight", tmp_path / "new", "--weights", "empirical", "--out", again
+    )
+    assert code in {0, 2}
+    assert (again / "scores.nc").read_bytes() == (face_run / "scores.nc").read_bytes()
+    code, out, err = run(
+        capsys, "reweight", face_run, "--weights", "equal", "--out", tmp_path / "new"
+    )
+    assert (code, out) == (1, "")
+    assert "--replace" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "Missing option"),
+        (["--weights", "equl"], "equal"),
+        (["--weights", "small=0.5,large=0.4"], "sum to 0.9"),
+        (["--weights", "small=0.5,lrge=0.5"], "lrge"),
+        (["--weights", "equal", "--replace"], "--out"),
+    ],
+)
+def test_misuse_of_reweight_exits_1_with_one_message(capsys, face_run, options, words):
+    code, out, err = run(capsys, "reweight", face_run, *options)
+    assert (code, out) == (1, "")
+    assert words in err
+    assert "Traceback" not in err
+
+
+def test_reweight_refuses_a_run_that_was_touched(capsys, face_run, tmp_path):
+    copy = shutil.copytree(face_run, tmp_path / "copy")
+    with (copy / "estimates.csv").open("a") as file:
+        file.write("\n")
+    code, out, err = run(capsys, "reweight", copy, "--weights", "equal")
+    assert (code, out) == (1, "")
+    assert "estimates.csv has changed" in " ".join(err.split())
+
+
+def test_design_options_of_the_spec_are_used(capsys, folder):
+    def rows(more):
+        (folder / "spec.toml").write_text(FACE_SPEC + more)
+        code, out, _ = run(capsys, "estimate", folder / "spec.toml", "--json")
+        assert code == 0
+        return strict(out)["estimates"]
+
+    usual = rows("[design]\ndraws = 300\n")
+    within = rows('[design]\ndraws = 300\nresampling = "within_strata"\n')
+    together = rows("[design]\ndraws = 300\nsimultaneous = true\n")
+    assert {row["resampling"] for row in usual} != {row["resampling"] for row in within}
+    assert [row["value"] for row in within] == pytest.approx([row["value"] for row in usual])
+    assert usual[0]["interval"] != within[0]["interval"]
+    assert all("simultaneous" in row["interval_kind"] for row in together)
+    assert [row["interval"] for row in rows("[design]\ndraws = 400\n")] != [
+        row["interval"] for row in usual
+    ]

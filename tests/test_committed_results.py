@@ -9,6 +9,7 @@ from scipy import stats
 
 REPO = Path(__file__).parents[1]
 VALIDATION = REPO / "benchmarks" / "results" / "cell_validation.json"
+INTERVALS = REPO / "benchmarks" / "results" / "interval_coverage.json"
 LEVEL, REFITS = 0.95, 200
 
 
@@ -59,6 +60,40 @@ def test_check_2_rejects_most_wrong_locations(found):
     assert sum(scenario["refits"] for scenario in found["check_wrong"].values()) == REFITS
     for name, scenario in found["check_wrong"].items():
         assert scenario["rejected"] > scenario["refits"] / 2, name
+
+
+@pytest.fixture(scope="module")
+def intervals():
+    return json.loads(INTERVALS.read_text())
+
+
+def test_the_interval_study_was_made_by_this_code(intervals):
+    now = digest(sources("benchmarks.validate_intervals"))
+    assert intervals["digest"] == now, "intervals changed: run `make validate`, commit its result"
+    assert intervals["settings"]["strata"] == [5, 7, 38, 50]
+    assert intervals["settings"]["level"] == LEVEL
+
+
+def test_with_small_strata_the_default_interval_covers_and_percentiles_do_not(intervals):
+    kinds = {
+        (population, plan, asked): row
+        for population, plans in intervals["coverage"].items()
+        for plan, rows in plans.items()
+        for asked, row in rows.items()
+    }
+    assert len(kinds) == 2 * 2 * 4
+    assert {row["cohorts"] for row in kinds.values()} == {2000}
+    # one chance in forty that any of the two exact intervals falls below
+    fewest = stats.binom.ppf(0.025 / 2, 2000, LEVEL)
+    for population, plans in intervals["coverage"].items():
+        assert plans["plain"]["equal, bootstrap_t"]["covered"] >= fewest, population
+        for plan, rows in plans.items():
+            covered = {asked: row["covered"] for asked, row in rows.items()}
+            assert covered["equal, percentile"] < fewest, (population, plan)
+            assert covered["equal, percentile"] < covered["equal, rescaled"]
+            assert covered["equal, rescaled"] < covered["equal, bootstrap_t"]
+        # with a hundred units in all there is nothing to repair
+        assert plans["plain"]["empirical, percentile"]["covered"] >= fewest
 
 
 def write(folder, text):

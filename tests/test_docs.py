@@ -4,11 +4,14 @@ import doctest
 import importlib
 import pkgutil
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import fourcorner
+from fourcorner.sections import Section
+from fourcorner.spec import DesignSpec, ModelSpec, SamplerSpec
 
 REPO = Path(__file__).parents[1]
 SOURCES = sorted((REPO / "src").rglob("*.py"))
@@ -25,7 +28,7 @@ def test_every_test_and_result_that_a_docstring_names_exists(path):
     assert [name for name in named if not (REPO / name).is_file()] == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/priors.md"])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/priors.md", "docs/spec.md"])
 def test_every_path_that_a_page_names_exists(page):
     text = (REPO / page).read_text()
     named = re.findall(
@@ -45,3 +48,71 @@ def test_the_readmes_spec_is_a_spec():
     text = (REPO / "README.md").read_text()
     (block,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     assert set(fourcorner.parse_spec(block).estimands) == {"quote_gain", "omega"}
+
+
+EVERY_TABLE = """
+kind = "scores"
+[data]
+option_score = { yes = "yes", no = "no" }
+candidate = "candidate"
+target = "target"
+unit = "task"
+change = { column = "state", before = "before", after = "after" }
+[estimands]
+NAME = { gain = {} }
+[model]
+[priors]
+[sampler]
+[design]
+"""
+HEADINGS = {
+    "Top": "",
+    "`[data]`": "data",
+    "`[data] change`": "data.change",
+    "`[data] option_score` of a binary readout": "data.option_score",
+    "`[estimands]`, for each name": "estimands.NAME",
+    "`[model]`": "model",
+    "`[priors]`": "priors",
+    "`[sampler]`": "sampler",
+    "`[design]`": "design",
+}
+
+
+def documented():
+    """Key to its row of the page, by heading."""
+    pieces = re.split(r"^## ", (REPO / "docs" / "spec.md").read_text(), flags=re.MULTILINE)[1:]
+    found = {}
+    for piece in pieces:
+        heading, _, body = piece.partition("\n")
+        rows = [
+            line.strip("|").split(" | ") for line in body.splitlines() if line.startswith("| `")
+        ]
+        found[heading] = {row[0].strip(" `"): [cell.strip() for cell in row[1:]] for row in rows}
+    return found
+
+
+def test_the_page_of_the_spec_lists_every_key_and_no_other(monkeypatch):
+    known = {}
+    finish = Section.finish
+
+    def kept(section):
+        known[section.name] = set(section.known)
+        finish(section)
+
+    monkeypatch.setattr(Section, "finish", kept)
+    fourcorner.parse_spec(EVERY_TABLE)
+    page = documented()
+    assert {HEADINGS[name]: set(rows) for name, rows in page.items() if rows} == known
+    assert "mix" in (REPO / "docs" / "spec.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("heading", "kind"),
+    [("`[model]`", ModelSpec), ("`[sampler]`", SamplerSpec), ("`[design]`", DesignSpec)],
+)
+def test_the_page_of_the_spec_gives_the_defaults_of_the_code(heading, kind):
+    rows = documented()[heading]
+    for item in fields(kind):
+        default = rows[item.name][1]
+        if item.default is not None:
+            assert default.strip('`"') == str(item.default).lower(), item.name

@@ -6,10 +6,12 @@ import xarray as xr
 
 import fits
 import fourcorner as fc
+import trees
 from fourcorner import names
-from fourcorner.bayes import posterior
+from fourcorner.bayes import mixtures, posterior
 from fourcorner.bayes.tree import group
-from fourcorner.weights import resolve
+from fourcorner.estimands import Estimand
+from fourcorner.weights import TargetWeights, resolve
 
 
 def omega_by_hand(tree):
@@ -29,7 +31,7 @@ OMEGA = fc.omega(view=("direct", "generated"))
 
 def test_a_contrast_of_the_posterior_is_the_contrast_of_its_cell_means():
     tree = fits.face().tree
-    np.testing.assert_allclose(posterior.stratum_values(tree, OMEGA), omega_by_hand(tree))
+    np.testing.assert_allclose(mixtures.stratum_values(tree, OMEGA), omega_by_hand(tree))
 
 
 def test_declared_weights_are_applied_to_each_draw():
@@ -46,7 +48,7 @@ def test_declared_weights_are_applied_to_each_draw():
 def test_empirical_mixture_is_dirichlet_and_wider_than_the_cohorts_own():
     tree = fits.face().tree
     mixture = resolve("empirical", "empirical", ["large", "small"])
-    drawn = posterior.mixture_draws(tree, mixture)
+    drawn = mixtures.mixture_draws(tree, mixture)
     assert drawn is not None
     flat = drawn.reshape(-1, 2)
     np.testing.assert_allclose(flat.sum(axis=1), 1)
@@ -59,7 +61,7 @@ def test_mixture_draws_are_shared_by_estimands_so_differences_are_paired():
     tree = fits.face().tree
     mixture = resolve("empirical", "empirical", ["large", "small"])
     direct, generated = fc.gain(view="direct"), fc.gain(view="generated")
-    draws = [posterior.contrast_draws(tree, item, mixture) for item in (direct, generated, OMEGA)]
+    draws = [mixtures.contrast_draws(tree, item, mixture) for item in (direct, generated, OMEGA)]
     np.testing.assert_allclose(draws[2], draws[1] - draws[0], atol=1e-12)
 
 
@@ -130,12 +132,76 @@ def test_adding_a_constant_per_channel_leaves_omega_and_moves_no_gain():
     for contrast in (OMEGA, fc.gain(view="direct")):
         assert contrast.cancels_offsets
         np.testing.assert_allclose(
-            posterior.stratum_values(shifted, contrast),
-            posterior.stratum_values(tree, contrast),
+            mixtures.stratum_values(shifted, contrast),
+            mixtures.stratum_values(tree, contrast),
             atol=1e-9,
         )
     shift = fc.endpoint_shift("before", view=("direct", "generated"))
     np.testing.assert_allclose(
-        posterior.stratum_values(shifted, shift) - posterior.stratum_values(tree, shift), -5.0
+        mixtures.stratum_values(shifted, shift) - mixtures.stratum_values(tree, shift), -5.0
     )
     assert names.CELLS in group(tree, "observed_data")
+
+
+def gain_values():
+    """Ω of every unit of the face, by pandas, with its stratum."""
+    table = fits.face_table().pivot_table(
+        index=["target", "task"], columns=["state", "view"], values="margin"
+    )
+    gains = table["after"] - table["before"]
+    return gains["generated"] - gains["direct"]
+
+
+def test_a_mix_of_mixtures_is_the_mix_of_their_posteriors():
+    tree = fits.face().tree
+    strata = ["large", "small"]
+    equal, empirical = resolve("equal", "equal", strata), resolve("empirical", "empirical", strata)
+    mix = TargetWeights("mix", 0.75 * equal.shares, 0.25)
+    drawn = [mixtures.contrast_draws(tree, OMEGA, of) for of in (mix, equal, empirical)]
+    np.testing.assert_allclose(drawn[0], 0.75 * drawn[1] + 0.25 * drawn[2], atol=1e-12)
+    # the cohort has 70 large and 30 small units
+    np.testing.assert_allclose(mixtures.shares(tree, mix), [0.375 + 0.175, 0.375 + 0.075])
+
+
+def test_rope_is_the_share_of_draws_within_it_for_comparisons_of_gains_alone():
+    tree = fits.face().tree
+    asked = [Estimand("omega", OMEGA), Estimand("direct", fc.gain(view="direct"))]
+    mixture = resolve("equal", "equal", ["large", "small"])
+    rows = posterior.probabilities(tree, asked, [mixture], rope=1.2)
+    inside = (np.abs(omega_by_hand(tree) @ [0.5, 0.5]) < 1.2).sum()
+    (row,) = [row for row in rows if row.event == "rope"]
+    assert (row.name, row.rope) == ("omega", 1.2)
+    assert row.value == pytest.approx((inside + 0.5) / 4001)
+    assert {row.rope for row in rows if row.event != "rope"} == {None}
+    without = posterior.probabilities(tree, asked, [mixture])
+    assert [row.event for row in without if row.event == "rope"] == []
+
+
+def test_with_retry_noise_measured_the_cohorts_own_mean_has_its_interval():
+    tree = trees.with_retry_noise(fits.face().tree, sd=0.3, waves=2)
+    mixture = resolve("mine", {"large": 0.25, "small": 0.75}, ["large", "small"])
+    row = posterior.estimates(tree, [Estimand("omega", OMEGA)], [mixture])[1]
+    values = gain_values().groupby("target").mean()
+    assert row.population == "cohort"
+    assert row.value == pytest.approx(0.25 * values["large"] + 0.75 * values["small"])
+    # four cells, each the mean of two waves; strata of 70 and 30 units
+    sd = np.sqrt(4 * 0.3**2 / 2 * (0.25**2 / 70 + 0.75**2 / 30))
+    low, high = row.interval
+    assert (high - low) / 2 == pytest.approx(1.96 * sd, rel=0.06)
+    assert (high + low) / 2 == pytest.approx(row.value, abs=0.1 * sd)
+    assert row.notes == ()
+
+
+def test_a_cohort_row_rests_on_the_units_that_have_the_contrasts_cells():
+    tree = trees.without_cell(fits.face().tree, units=slice(0, 7), state="after", view="generated")
+    asked = [Estimand("omega", OMEGA), Estimand("direct", fc.gain(view="direct"))]
+    mixture = resolve("empirical", "empirical", ["large", "small"])
+    _, omega, _, direct = posterior.estimates(tree, asked, [mixture])
+    lacking = group(tree, names.OBSERVED_DATA)["unit"].values[:7]
+    values = gain_values().reset_index(level="target")
+    kept = values[~values.index.isin(lacking)][0]
+    assert omega.value == pytest.approx(kept.mean())
+    assert (omega.units, omega.interval) == (93, None)
+    assert "7 of 100 units lack a cell" in omega.notes[0]
+    assert direct.units == 100
+    assert "retry noise is not measured" in direct.notes[0]

@@ -96,7 +96,7 @@ def evaluators():
 
 def estimates(data, spec):
     """Values by (estimand, weights), and the rows themselves."""
-    sample = engine.sample(scores.cells(data), scores.strata(data), "contrast")
+    sample = engine.sample(data, "contrast")
     asked, mixtures = list(as_estimands(spec).values()), resolve_all(spec, scores.strata(data))
     found = engine.estimate(sample, asked, mixtures, draws=20)
     return {(row.name, row.weights): row for row in found}
@@ -173,7 +173,7 @@ def test_gains_and_interaction_of_both_evaluators_are_those_of_pandas(rows, eval
         assert found[name, "empirical"].transitions == 805
     expected = summaries(omega, stratum_of(rows))
     assert found["omega_median", "empirical"].value == close(expected["median", "empirical"])
-    assert found["omega_median", "equal"].refused is not None
+    assert ("omega_median", "equal") not in found
     for weights in ("empirical", "equal"):
         share = found["omega_share", weights]
         assert share.value == close(expected["negative_share", weights])

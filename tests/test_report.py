@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from fourcorner import scores
-from fourcorner.auditing import Audit, design_rows
-from fourcorner.report import figures, html, lines, plots, svg, verdict, words
+from fourcorner.auditing import Audit, design_audit
+from fourcorner.report import figures, html, lines, plots, svg, terminal, verdict, words
 from fourcorner.results import Check, Estimate, Probability
 from fourcorner.spec import parse_spec
 
@@ -184,7 +184,8 @@ def fitted(rows=(), probability_rows=(), check_rows=(), text=SPEC, frame=None):
 def design_only(text=SPEC, frame=None, reason="posterior: units have several transitions"):
     spec = parse_spec(text)
     data = scores.read_scores(spec, table() if frame is None else frame)
-    return Audit(spec, data, design_rows(data, spec, draws=200), not_available=(reason,))
+    found = design_audit(data, replace(spec, design=replace(spec.design, draws=200)))
+    return replace(found, not_available=(reason,))
 
 
 @pytest.fixture(scope="module")
@@ -370,9 +371,12 @@ def test_every_estimand_weight_refusal_and_check_is_on_the_page(any_audit, any_p
     expected |= set(any_audit.not_available)
     for words_shown in expected:
         assert " ".join(words_shown.split()) in text
-    assert ("Claims this run does not support" in text) == any(
-        row.refused is not None for row in any_audit.rows
+    unsupported = (
+        any(row.refused is not None for row in any_audit.rows)
+        or any(row.verdict == "fail" for row in any_audit.check_rows)
+        or bool(any_audit.not_available)
     )
+    assert ("Claims this run does not support" in text) == unsupported
 
 
 # Text that users wrote
@@ -564,13 +568,92 @@ def test_estimates_table_sets_the_engines_side_by_side(full_page):
     ]
 
 
-def test_contrast_wise_row_is_kept_only_where_its_counts_differ():
-    same = estimate(cohort="contrast", value=-1.0, interval=(-2.0, 0.5))
+def test_contrast_wise_row_is_kept_only_where_it_says_something_else():
+    same = estimate(cohort="contrast")
     [_, _, _, _, line, _] = lines.collect(fitted([estimate(), same]))
     assert line.design.cohort == "joint"
     assert line.contrast_wise is None
     [_, _, _, _, line, _] = lines.collect(fitted([estimate(), replace(same, units=5)]))
     assert line.contrast_wise.units == 5
+    [_, _, _, _, line, _] = lines.collect(fitted([estimate(), replace(same, interval=(-2.0, -1))]))
+    assert line.contrast_wise.interval == (-2.0, -1)
+
+
+def test_every_row_with_a_value_is_on_the_page(any_audit, any_page):
+    text = Page(any_page).text
+    for line in lines.collect(any_audit):
+        for row in any_audit.rows:
+            asked = (row.name, row.weights) == (line.estimand.name, line.weights)
+            if asked and row.value is not None:
+                assert words.estimate(row, line.places) in text
+
+
+def bounds(interval, *notes, **changes):
+    """A row of what the limits of two censored transitions allow."""
+    notes = ("2 of 6 transitions are censored", *notes)
+    about = {"method": "censoring_bounds", "cohort": "contrast", "population": "cohort"}
+    usual = {**about, "interval_kind": "bounds", "level": 1.0, "units": 6, "transitions": 6}
+    return estimate(interval=interval, notes=notes, **{**usual, **changes})
+
+
+def bounded():
+    rows = [
+        estimate(),
+        bounds((-3.25, 2.0)),
+        estimate(weights="equal_target"),
+        bounds(None, "unbounded above, at least -2.5: no limit", weights="equal_target"),
+    ]
+    return fitted(rows)
+
+
+def test_bounds_of_censored_scores_are_in_the_table_and_are_no_intervals():
+    page = Page(html.render(bounded(), PROVENANCE))
+    mine = [row for row in page.rows("Bounds, censored") if row[0].startswith(("emp", "equal"))]
+    shown = [(row[0], row[-2:]) for row in mine if row[1] != "—"]
+    assert shown == [
+        ("empirical1", ["[−3.25, +2.00]", "6"]),
+        ("equal_target1,2", ["unbounded above, at least -2.5", "6"]),
+    ]
+    assert "censoring_bounds: unbounded above, at least -2.5" in page.text
+    assert "Intervals: design: 95 % percentile, pointwise." in page.text
+    assert "Pointwise: 2 intervals, 95 % each" in " ".join(said(bounded()).limits)
+    assert "Bounds, censored" not in Page(html.render(fitted([estimate()]), PROVENANCE)).text
+
+
+CENSORED = """
+kind = "scores"
+[data]
+option_score = "score"
+candidate = "candidate"
+target = "target"
+censored = "cut"
+unit = "task"
+change = { column = "state", before = "before", after = "after" }
+[estimands]
+step = { gain = {} }
+"""
+
+
+def test_open_bounds_of_the_design_engine_say_which_end_is_open():
+    cells = itertools.product("abcd", ("before", "after"), "xyz")
+    frame = pd.DataFrame(list(cells), columns=["task", "state", "candidate"])
+    frame = frame.assign(target="x", score=[3.0, 1.0, 0.0] * 8, cut=False)
+    frame.loc[3, ["score", "cut"]] = [5.0, True]  # the target's own score, after, of task a
+    spec = parse_spec(CENSORED)
+    [line] = lines.collect(design_audit(scores.read_scores(spec, frame), spec))
+    # at most (5 - 1) - (3 - 1) = 2 for task a, and 0 for the other three: 2 / 4
+    assert words.bounds(line.bounds) == "unbounded below, at most 0.5"
+
+
+def test_the_terminal_shows_the_bounds_of_censored_scores(capsys):
+    terminal.audit(bounded())
+    printed = capsys.readouterr().out.splitlines()
+    assert [line for line in printed if line.startswith("bounds")] == [
+        "bounds of omega (empirical): [−3.25, +2.00]",
+        "bounds of omega (equal_target): unbounded above, at least -2.5",
+    ]
+    terminal.audit(fitted([estimate()]))
+    assert "bounds" not in capsys.readouterr().out
 
 
 def test_every_estimand_and_mixture_has_one_line(any_audit):
@@ -579,10 +662,29 @@ def test_every_estimand_and_mixture_has_one_line(any_audit):
 
 
 def test_the_cohorts_own_value_stands_apart(full_page):
-    found = next(
-        table for table in full_page.tables if table[0] == ["Estimand", "Weights", "Value"]
+    heading = ["Estimand", "Weights", "Value", "Notes"]
+    found = next(table for table in full_page.tables if table[0] == heading)
+    assert found[1] == ["omega", "empirical", "−1.31", ""]
+
+
+@pytest.mark.parametrize(
+    ("interval", "notes", "uncertain"),
+    [
+        (None, ("no interval: retry noise is not measured",), False),
+        (None, ("no interval: 2 of 4 units lack a cell",), False),
+        ((-1.5, -1.0), (), True),
+    ],
+)
+def test_a_value_of_this_cohort_says_itself_why_it_has_no_interval(interval, notes, uncertain):
+    own = estimate(method="posterior", population="cohort", interval=interval, notes=notes)
+    page = Page(html.render(fitted([estimate(), own]), PROVENANCE))
+    [row] = page.rows("Notes")
+    assert row[3] == "".join(notes)
+    assert ("how far noise between repeated measurements may have moved it" in page.text) == (
+        uncertain
     )
-    assert found[1] == ["omega", "empirical", "−1.31"]
+    assert ("is not free of error" in page.text) == (not uncertain)
+    assert "was not measured" not in page.text
 
 
 def test_forest_draws_each_engine_at_its_value_with_its_own_marker(full):
@@ -820,6 +922,22 @@ def test_headline_never_says_that_all_is_well_when_it_is_not(full):
     gone = said(replace(full, check_rows=passing, rows=[*agree, refused(weights="equal_target")]))
     assert gone.headline == "All gates passed; some claims are not supported"
     assert said(replace(full, check_rows=[], rows=agree)).headline == "No gate was run"
+    flat = replace(full, check_rows=passing, rows=[*agree, refused(method="unpooled")])
+    assert flat.passed
+    assert said(flat).headline == "All gates passed"
+    assert not any("cannot be given" in sentence for sentence in said(flat).sentences)
+    prior = [
+        check("prior_driven", "omega (empirical)", "shown", None, None, "it is open", gated=False),
+        check(
+            "prior_sensitivity", "omega (empirical)", "shown", 1, 0.05, "prior-driven, by strong"
+        ),
+        check("prior_sensitivity", "tau[2]", "shown", 1, 0.05, "prior-driven, by strong priors"),
+    ]
+    open_answer = said(replace(full, check_rows=[*passing, *prior], rows=agree))
+    assert open_answer.tone == "mixed"
+    assert open_answer.headline == "All gates passed; 1 answer comes from its prior"
+    parameter = said(replace(full, check_rows=[*passing, prior[2]], rows=agree))
+    assert parameter.tone == "good"
     alone = said(design_only())
     assert alone.tone == "mixed"
     assert alone.headline == "Design estimates only: no second engine to check them"
@@ -856,14 +974,56 @@ def test_without_a_posterior_the_reason_comes_early_and_one_engine_is_named():
 
 def test_limits_state_pointwise_intervals_the_cohort_and_the_mixtures(full):
     limits = " ".join(said(full).limits)
-    assert "The 6 intervals below are pointwise, 95 % each" in limits
+    assert "Pointwise: 7 intervals, 95 % each" in limits
+    assert "Simultaneous" not in limits
     assert "the 4 of 4 units that are complete in every cell" in limits
     assert "equal_target: every stratum counts the same" in limits
+
+
+def test_simultaneous_intervals_say_over_which_rows_they_hold_together():
+    together = {"interval_kind": "simultaneous max-t", "level": 0.9}
+    rows = [
+        estimate(**together),
+        estimate("direct_gain", **together),
+        estimate(cohort="contrast", units=9, **together),
+        estimate(method="posterior", interval_kind="equal-tailed credible"),
+    ]
+    simultaneous, alone, pointwise, *_ = sorted(said(fitted(rows)).limits, key=_order)
+    assert simultaneous.startswith("Simultaneous: 2 design intervals of the joint cohort, 90 % for")
+    assert alone.startswith("Simultaneous: 1 design interval of the contrast cohort, 90 % for all")
+    assert pointwise.startswith("Pointwise: 1 interval, 95 % each; nothing is adjusted")
+    text = Page(html.render(fitted(rows), PROVENANCE)).text
+    assert "design: 90 % simultaneous max-t, all rows of the joint cohort at once;" in text
+    assert "posterior: 95 % equal-tailed credible, pointwise." in text
+
+
+def _order(limit):
+    starts = ("Simultaneous: 2", "Simultaneous: 1", "Pointwise")
+    return next((i for i, start in enumerate(starts) if limit.startswith(start)), len(starts))
+
+
+def test_what_the_design_engine_calls_simultaneous_is_called_so():
+    text = SPEC + "[design]\ndraws = 200\nsimultaneous = true\n"
+    spec = parse_spec(text)
+    audit = design_audit(scores.read_scores(spec, table()), spec)
+    drawn = sum(row.interval is not None for row in audit.rows)
+    parts = sum(row.interval is not None for row in audit.breakdown_rows)
+    first, second = said(audit).limits[:2]
+    assert first.startswith(f"Simultaneous: {drawn} design intervals of the contrast cohort")
+    assert second.startswith(f"Pointwise: {parts} intervals")
+    assert drawn == 6
 
 
 def test_declared_weights_are_spelt_out():
     text = SPEC.replace('equal_target = "equal"', "half = { no = 0.25, yes = 0.75 }")
     assert "half: no 0.25, yes 0.75" in " ".join(said(design_only(text)).limits)
+
+
+def test_a_mix_of_mixtures_is_spelt_out():
+    text = SPEC.replace(
+        'equal_target = "equal"', "half = { mix = { empirical = 0.5, equal = 0.5 } }"
+    )
+    assert "half: a mix of empirical 0.5, equal 0.5" in " ".join(said(design_only(text)).limits)
 
 
 def test_a_contrast_that_no_stratum_may_move_says_so(full):
@@ -915,3 +1075,46 @@ def test_only_comparisons_of_gains_are_findings():
     [weights]"""
     audit = design_only(SPEC.replace("[weights]", more))
     assert [finding.name for finding in said(audit).findings] == ["omega", "apart"]
+
+
+def test_a_difference_of_shares_is_no_share():
+    text = SPEC.replace(
+        'stratum = "target"', 'stratum = "target"\nattributes = ["success"]'
+    ).replace(
+        'omega = { omega = { view = ["direct", "generated"] } }',
+        'omega = { omega = { view = ["direct", "generated"] }, statistic = "negative_share", '
+        "between = { success = [false, true] } }",
+    )
+    frame = table(units=("a", "b", "c", "d", "e", "f", "g", "h"))
+    frame = frame.assign(success=frame["task"].isin(["a", "b", "c", "d"]))
+    audit = design_only(text, frame)
+    axes = plots.forest(audit).axes
+    assert [ax.get_xlabel() for ax in axes] == ["margin, native units", "difference of shares"]
+    assert axes[1].get_xlim()[0] < 0
+    [found] = verdict.verdict(audit, lines.collect(audit)).findings
+    assert "Difference of the shares" in found.statements[0][1]
+
+
+def test_reasons_of_what_was_lost_are_counted_in_words(gaps):
+    shown = Page(html.render(gaps, PROVENANCE)).text
+    for why, count in gaps.funnel["reasons"].items():
+        assert (f"{count:,}: {html.WHY[why]}" in shown) == (count > 0)
+
+
+def test_scale_groups_are_named_with_their_levels_and_orders():
+    assert words.order("0 [stack=a]") == "level [stack=a]"
+    assert words.order("1 [stack=a]") == "main effects [stack=a]"
+
+
+def test_a_region_of_practical_equivalence_has_its_column():
+    text = SPEC + "[model]\nrope = 0.25\n"
+    row = Probability(
+        name="omega", event="rope", value=0.375, weights="empirical", population="units", draws=7,
+        rope=0.25,
+    )  # fmt: skip
+    rows = [estimate(), estimate(method="posterior", value=-1.0, interval=(-1.5, -0.5))]
+    page = Page(html.render(fitted(rows, [row], text=text), PROVENANCE))
+    assert "P(size < 0.25)" in page.text
+    assert any("0.375" in cells for cells in page.rows("Estimand, weights"))
+    without = Page(html.render(fitted(rows), PROVENANCE))
+    assert "P(size" not in without.text

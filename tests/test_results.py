@@ -52,7 +52,7 @@ def test_a_probability_and_a_check_have_the_documented_keys():
         name="omega", event="omega<0", value=0.9, weights="equal", population="units", draws=10
     )
     check = Check(name="c", target="omega", verdict="pass", value=None, threshold=None, message="m")
-    assert [*records([chance])[0]] == [*PROBABILITY_KEYS, "draws"]
+    assert [*records([chance])[0]] == [*PROBABILITY_KEYS, "draws", "rope"]
     assert [*records([check])[0]] == [*CHECK_KEYS, "gated"]
 
 

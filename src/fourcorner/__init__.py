@@ -5,8 +5,10 @@
 True
 
 `read_spec` and `read_scores` bring data in; `estimate` is the design engine, `fit` and `posterior`
-the Bayesian one, `check` compares them, and `audit` does all of it. Contrasts are `gain`, `omega`,
-`endpoint_shift` and `diagonal`, with ``+``, ``-`` and scalar ``*``.
+the Bayesian one, `check` compares them, and `audit` does all of it. `save_run` and `load_run` keep
+it, `reweight` gives it other target weights. Contrasts are `gain`, `omega`,
+`endpoint_shift` and `diagonal`, with ``+``, ``-`` and scalar ``*``; `shapley`, `moebius` and
+`shapley_interaction` allocate a diagonal to the factors that move in it.
 """
 
 from fourcorner.api import (
@@ -14,12 +16,23 @@ from fourcorner.api import (
     check,
     estimate,
     fit,
+    load_run,
     posterior,
     probabilities,
     read_spec,
+    reweight,
     save_run,
 )
-from fourcorner.contrasts import Contrast, diagonal, endpoint_shift, gain, omega
+from fourcorner.contrasts import (
+    Contrast,
+    diagonal,
+    endpoint_shift,
+    gain,
+    moebius,
+    omega,
+    shapley,
+    shapley_interaction,
+)
 from fourcorner.errors import (
     ContrastError,
     FitError,
@@ -59,11 +72,16 @@ __all__ = [
     "fit",
     "funnel",
     "gain",
+    "load_run",
+    "moebius",
     "omega",
     "parse_spec",
     "posterior",
     "probabilities",
     "read_scores",
     "read_spec",
+    "reweight",
     "save_run",
+    "shapley",
+    "shapley_interaction",
 ]

@@ -4,30 +4,27 @@ Invariant: tables come back as pandas frames with the columns of the JSON rows, 
 and importing the package does not import PyMC. Pinned by `tests/test_api.py`.
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import xarray as xr
 
 from fourcorner import names, results, scores
+from fourcorner import weights as target_weights
+from fourcorner.asking import Asked, Resolved, Weights, resolved
 from fourcorner.contrasts import Contrast
 from fourcorner.design import engine as design
 from fourcorner.errors import OptionError
-from fourcorner.estimands import Estimand, as_estimands
 from fourcorner.io import files
 from fourcorner.results import Check, Estimate, Probability
-from fourcorner.spec import Spec, parse_spec
-from fourcorner.weights import TargetWeights, resolve_all
+from fourcorner.spec import DesignSpec, Spec, parse_spec
 
 if TYPE_CHECKING:
     from fourcorner.auditing import Audit
-
-Asked = Spec | Contrast | Mapping[str, Contrast | Estimand]
-Weights = Mapping[str, str | Mapping[str, float]]
-
-EMPIRICAL: Weights = {names.EMPIRICAL: names.EMPIRICAL}
 
 
 def read_spec(path: str | Path) -> Spec:
@@ -59,11 +56,14 @@ def estimate(
     weights: Weights | None = None,
     *,
     cohort: str = names.COHORT_CONTRAST,
-    draws: int = design.DRAWS,
+    draws: int | None = None,
     seed: int | None = None,
     level: float = design.LEVEL,
+    resampling: str | None = None,
+    interval: str | None = None,
+    simultaneous: bool | None = None,
 ) -> pd.DataFrame:
-    """Design-based estimates with plain-bootstrap percentile intervals.
+    """Design-based estimates with bootstrap intervals.
 
     Parameters
     ----------
@@ -72,12 +72,17 @@ def estimate(
     asked : Spec, Contrast or mapping of name to Contrast or Estimand
     weights : mapping of name to "empirical", "equal" or stratum weights, optional
         Default: the spec's, or the empirical mixture.
-    cohort : {"contrast", "joint"}
-        Transitions complete for each contrast, or complete in every cell.
-    draws : int
-    seed : int, optional
-        Default: the spec's, or 0.
+    cohort : {"contrast", "joint", "observed"}
+        Transitions complete for each contrast, those complete in every cell, or each contrast's
+        complete transitions out of all with any cell.
+    draws, seed : int, optional
+        Of the bootstrap. Default: the spec's, or 10,000 and 0.
     level : float
+    resampling : {"plain", "within_strata"}, optional
+    interval : {"percentile", "rescaled", "bootstrap_t"}, optional
+    simultaneous : bool, optional
+        Max-t intervals that hold for all rows at once. These three default to the spec's
+        ``[design]``, or to what `fourcorner.design.engine` documents.
 
     Returns
     -------
@@ -91,6 +96,8 @@ def estimate(
         If one contrast was asked for alone and is refused.
     WeightsError
         If the weights do not fit the strata.
+    OptionError
+        If an option is not among its values, or two of them contradict each other.
 
     Examples
     --------
@@ -110,15 +117,26 @@ def estimate(
     >>> float(estimate(scores, gain()).loc[0, "value"])
     0.75
     """
-    _check_options(cohort, draws, level)
-    estimands, mixtures = _asked(data, asked, weights)
-    cells = scores.cells(data)
-    if cohort == names.COHORT_JOINT:
-        cells = cells[scores.joint(cells)]
+    spec = asked if isinstance(asked, Spec) else None
+    given: dict[str, Any] = {
+        "draws": draws,
+        "resampling": resampling,
+        "interval": interval,
+        "simultaneous": simultaneous,
+    }
+    chosen = {key: value for key, value in given.items() if value is not None}
+    options = replace(DesignSpec() if spec is None else spec.design, **chosen)
+    if options.draws < 1:
+        raise OptionError(f"draws = {draws!r}: expected at least 1")
     if seed is None:
-        seed = asked.sampler.seed if isinstance(asked, Spec) else 0
-    sample = design.sample(cells, scores.strata(data), cohort)
-    rows = design.estimate(sample, estimands, mixtures, draws=draws, seed=seed, level=level)
+        seed = 0 if spec is None else spec.sampler.seed
+    rows = design.estimate(
+        design.sample(data, cohort),
+        *resolved(asked, weights, scores.strata(data)),
+        seed=seed,
+        level=level,
+        **asdict(options),
+    )
     if isinstance(asked, Contrast):
         rows = [design.require(row) for row in rows]
     return results.frame(rows, Estimate)
@@ -159,24 +177,67 @@ def posterior(
 
     _check_level(level)
     return results.frame(
-        engine.estimates(tree, *_asked_of_tree(tree, asked, weights), level=level), Estimate
+        engine.estimates(tree, *_of_tree(tree, asked, weights), level=level), Estimate
     )
 
 
-def probabilities(tree: xr.DataTree, asked: Asked, weights: Weights | None = None) -> pd.DataFrame:
-    """P(contrast < 0) and probabilities of mean reversal; arguments as for `posterior`."""
+def probabilities(
+    tree: xr.DataTree,
+    asked: Asked,
+    weights: Weights | None = None,
+    *,
+    rope: float | None = None,
+) -> pd.DataFrame:
+    """P(contrast < 0), probabilities of mean reversal and of practical equivalence.
+
+    Parameters
+    ----------
+    tree, asked, weights
+        As for `posterior`.
+    rope : float, optional
+        Half-width of the region of practical equivalence about zero, native units. Default: that
+        of the spec that is asked, else of the spec that was fitted, which the tree keeps; none
+        where that spec declares none.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per estimand, mixture and event; ``docs/spec.md`` lists the events.
+
+    Raises
+    ------
+    OptionError
+        If the rope is not a number above zero.
+    """
     from fourcorner.bayes import posterior as engine
 
-    rows = engine.probabilities(tree, *_asked_of_tree(tree, asked, weights))
+    if rope is None:
+        rope = asked.model.rope if isinstance(asked, Spec) else tree.attrs.get("rope")
+    if rope is not None and not 0 < rope < math.inf:
+        raise OptionError(f"rope = {rope!r}: expected a number above 0, in the score's units")
+    rows = engine.probabilities(tree, *_of_tree(tree, asked, weights), rope=rope)
     return results.frame(rows, Probability)
 
 
 def check(tree: xr.DataTree, asked: Asked, weights: Weights | None = None) -> pd.DataFrame:
-    """Convergence and agreement with the design estimate; arguments as for `posterior`."""
-    from fourcorner.checks import convergence, design_agreement
+    """Convergence, agreement with the design estimate, prior sensitivity and pooling.
 
-    wanted = _asked_of_tree(tree, asked, weights)
-    rows = convergence.check(tree, *wanted) + design_agreement.check(tree, *wanted)
+    Parameters
+    ----------
+    tree, asked, weights
+        As for `posterior`. A tree has no bootstrap: pooling compares the posterior with and
+        without it, and `audit` puts the design estimate beside them.
+    """
+    from fourcorner.bayes import posterior as engine
+    from fourcorner.checks import convergence, design_agreement, pooling, prior_sensitivity
+
+    wanted = _of_tree(tree, asked, weights)
+    rows = [
+        *convergence.check(tree, *wanted),
+        *prior_sensitivity.check(tree, *wanted),
+        *design_agreement.check(tree, *wanted),
+        *pooling.check([*engine.estimates(tree, *wanted), *engine.unpooled(tree, *wanted)]),
+    ]
     return results.frame(rows, Check)
 
 
@@ -184,13 +245,44 @@ def audit(
     data: xr.Dataset,
     spec: Spec,
     *,
-    draws: int = design.DRAWS,
+    draws: int | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> "Audit":
     """Both engines, checked against each other; see `fourcorner.auditing.audit`."""
     from fourcorner.auditing import audit as run
 
     return run(data, spec, draws=draws, progress=progress)
+
+
+def reweight(run: "Audit | str | Path", weights: Weights | str | Sequence[str]) -> "Audit":
+    """The scores and the fit of a run under other target weights, without refitting.
+
+    Parameters
+    ----------
+    run : Audit or path
+        As `audit` or `load_run` return it, or the directory of a saved run.
+    weights : mapping as for `estimate`, text or sequence of texts
+        A text is a name of the run's spec, ``"equal"``, ``"empirical"``, or weights such as
+        ``"yes=0.5,no=0.5"``.
+
+    Returns
+    -------
+    Audit
+        What an audit with these mixtures gives: design rows, posterior rows, probabilities,
+        checks and breakdowns.
+
+    Raises
+    ------
+    WeightsError
+        If the weights do not fit the strata.
+    RunError
+        If the run is not as it was saved.
+    """
+    from fourcorner.auditing import Audit
+    from fourcorner.auditing import reweight as again
+
+    found = run if isinstance(run, Audit) else load_run(run)
+    return again(found, _mixtures(weights, found.spec))
 
 
 def save_run(found: "Audit", path: str | Path, *, replace: bool = False) -> Path:
@@ -200,12 +292,20 @@ def save_run(found: "Audit", path: str | Path, *, replace: bool = False) -> Path
     return runs.write(Path(path), found, replace=replace)
 
 
-def _check_options(cohort: str, draws: int, level: float) -> None:
-    if cohort not in (names.COHORT_CONTRAST, names.COHORT_JOINT):
-        raise OptionError(f"cohort = {cohort!r}: expected 'contrast' or 'joint'")
-    if draws < 1:
-        raise OptionError(f"draws = {draws!r}: expected at least 1")
-    _check_level(level)
+def load_run(path: str | Path) -> "Audit":
+    """Read a run directory back, every file's hash checked; see `fourcorner.runs.load`."""
+    from fourcorner import runs
+
+    return runs.load(Path(path))
+
+
+def _mixtures(asked: Weights | str | Sequence[str], spec: Spec) -> Weights:
+    if not asked:
+        raise OptionError(f"weights = {asked!r}: expected a mixture, 'equal' or 'yes=0.5,no=0.5'")
+    if isinstance(asked, Mapping):
+        return asked
+    texts = [asked] if isinstance(asked, str) else asked
+    return {text: target_weights.parse(text, spec.weights) for text in texts}
 
 
 def _check_level(level: float) -> None:
@@ -213,23 +313,7 @@ def _check_level(level: float) -> None:
         raise OptionError(f"level = {level!r}: expected a share between 0 and 1, such as 0.95")
 
 
-def _asked(
-    data: xr.Dataset, asked: Asked, weights: Weights | None
-) -> tuple[list[Estimand], list[TargetWeights]]:
-    return _resolved(asked, weights, scores.strata(data))
-
-
-def _asked_of_tree(
-    tree: xr.DataTree, asked: Asked, weights: Weights | None
-) -> tuple[list[Estimand], list[TargetWeights]]:
+def _of_tree(tree: xr.DataTree, asked: Asked, weights: Weights | None) -> Resolved:
     from fourcorner.bayes.tree import strata_of_data
 
-    return _resolved(asked, weights, strata_of_data(tree))
-
-
-def _resolved(
-    asked: Asked, weights: Weights | None, strata: list[str]
-) -> tuple[list[Estimand], list[TargetWeights]]:
-    if weights is None:
-        weights = asked.weights if isinstance(asked, Spec) else EMPIRICAL
-    return list(as_estimands(asked).values()), resolve_all(weights, strata)
+    return resolved(asked, weights, strata_of_data(tree))

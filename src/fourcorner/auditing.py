@@ -4,8 +4,8 @@ Invariant: where the engines stand side by side the design estimate is recompute
 cohort; the contrast-wise row is kept beside it. Pinned by `tests/test_api.py`.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,15 +13,18 @@ import pandas as pd
 import xarray as xr
 
 from fourcorner import names, results, scores
+from fourcorner.asking import Resolved, Weights, resolved
 from fourcorner.bayes import engine as bayes
 from fourcorner.bayes import posterior
-from fourcorner.checks import convergence, design_agreement
+from fourcorner.checks import convergence, design_agreement, pooling, prior_sensitivity
 from fourcorner.design import engine as design
+from fourcorner.design.bounds import censoring_bounds
+from fourcorner.design.breakdowns import breakdowns
 from fourcorner.errors import NotAvailable
-from fourcorner.estimands import Estimand, as_estimands
-from fourcorner.results import Check, Estimate, Probability
+from fourcorner.results import Breakdown, Check, Estimate, Probability
 from fourcorner.spec import Spec
-from fourcorner.weights import TargetWeights, resolve_all
+from fourcorner.spec.weights import mix_of
+from fourcorner.weights import STANDING
 
 Progress = Callable[[str], None]
 
@@ -35,13 +38,15 @@ class Audit:
     spec : Spec
     scores : xarray.Dataset
     rows : list of Estimate
-        Design rows on the contrasts' cohorts and on the joint one, then posterior rows.
+        Design rows on the contrasts' cohorts and on the fit's, posterior rows, unpooled rows.
     probability_rows : list of Probability
     check_rows : list of Check
     tree : xarray.DataTree or None
         The fit, None where the model does not apply.
     not_available : tuple of str
         What could not be run on these data, and why.
+    breakdown_rows : list of Breakdown
+        Design estimates of parts of the cohort.
     """
 
     spec: Spec
@@ -51,6 +56,7 @@ class Audit:
     check_rows: list[Check] = field(default_factory=list)
     tree: xr.DataTree | None = None
     not_available: tuple[str, ...] = ()
+    breakdown_rows: list[Breakdown] = field(default_factory=list)
 
     @property
     def estimates(self) -> pd.DataFrame:
@@ -68,10 +74,21 @@ class Audit:
         return results.frame(self.check_rows, Check)
 
     @property
+    def breakdowns(self) -> pd.DataFrame:
+        """Breakdowns as a frame."""
+        return results.frame(self.breakdown_rows, Breakdown)
+
+    @property
     def passed(self) -> bool:
         """Whether every gate passed and nothing that was asked for was refused."""
-        failed = any(row.gated and row.verdict == "fail" for row in self.check_rows)
-        return not failed and all(row.refused is None for row in self.rows)
+        failed = any(row.gated and row.verdict == names.FAIL for row in self.check_rows)
+        return not failed and not self.refused
+
+    @property
+    def refused(self) -> list[Estimate]:
+        """Refused rows that count as refusals: no pooling is a comparison that nobody asked for."""
+        asked = (row for row in self.rows if row.method != names.UNPOOLED)
+        return [row for row in asked if row.refused is not None]
 
     @cached_property
     def funnel(self) -> dict[str, Any]:
@@ -92,6 +109,7 @@ class Audit:
             "title": self.spec.title,
             "funnel": self.funnel,
             "estimates": results.records(self.rows),
+            "breakdowns": results.records(self.breakdown_rows),
             "probabilities": results.records(self.probability_rows),
             "checks": results.records(self.check_rows),
             "timing": self.timing,
@@ -99,40 +117,44 @@ class Audit:
         }
 
 
-def design_rows(data: xr.Dataset, spec: Spec, *, draws: int = design.DRAWS) -> list[Estimate]:
-    """Design estimates of a spec, each contrast on its own complete cases."""
-    estimands, mixtures = _asked(data, spec)
-    cells = design.sample(scores.cells(data), scores.strata(data), names.COHORT_CONTRAST)
-    return design.estimate(cells, estimands, mixtures, draws=draws, seed=spec.sampler.seed)
+def design_audit(data: xr.Dataset, spec: Spec) -> Audit:
+    """The design engine alone: estimates on each contrast's complete cases, and breakdowns."""
+    asked = resolved(spec, None, scores.strata(data))
+    rows = _design_rows(data, spec, names.COHORT_CONTRAST, asked)
+    cohort = design.sample(data)
+    pointwise: dict[str, Any] = {**asdict(spec.design), "seed": spec.sampler.seed}
+    del pointwise["simultaneous"]  # a breakdown's interval_kind is always a pointwise one
+    return Audit(
+        spec,
+        data,
+        [*rows, *censoring_bounds(cohort, *asked)],
+        breakdown_rows=breakdowns(cohort, *asked, **pointwise),
+    )
+
+
+def _design_rows(data: xr.Dataset, spec: Spec, cohort: str, asked: Resolved) -> list[Estimate]:
+    return design.estimate(
+        design.sample(data, cohort), *asked, seed=spec.sampler.seed, **asdict(spec.design)
+    )
 
 
 def posterior_audit(data: xr.Dataset, spec: Spec, progress: Progress = lambda _: None) -> Audit:
-    """The Bayesian engine alone: posterior rows, probabilities and the convergence check.
+    """The Bayesian engine alone: posterior rows, probabilities and the checks of the fit.
 
     Raises
     ------
     FitError, SpecError
         As `fourcorner.bayes.engine.fit`.
     """
-    estimands, mixtures = _asked(data, spec)
-    tree = bayes.fit(data, spec, progress=progress)
-    left_out = str(tree.attrs["left_out"])
-    return Audit(
-        spec,
-        data,
-        posterior.estimates(tree, estimands, mixtures),
-        posterior.probabilities(tree, estimands, mixtures),
-        convergence.check(tree, estimands, mixtures),
-        tree,
-        (*posterior.not_modelled(estimands), *([left_out] if left_out else [])),
-    )
+    asked = resolved(spec, None, scores.strata(data))
+    return _posterior(data, spec, bayes.fit(data, spec, progress=progress), asked)
 
 
 def audit(
     data: xr.Dataset,
     spec: Spec,
     *,
-    draws: int = design.DRAWS,
+    draws: int | None = None,
     progress: Progress = lambda _: None,
 ) -> Audit:
     """Run both engines and the checks.
@@ -142,14 +164,15 @@ def audit(
     data : xarray.Dataset
         Scores, as `fourcorner.read_scores` returns them.
     spec : Spec
-    draws : int
-        Bootstrap draws of the design engine.
+    draws : int, optional
+        Bootstrap draws of the design engine, instead of the spec's.
     progress : callable
         Told in words what is being done.
 
     Returns
     -------
     Audit
+        Its spec says what was run.
 
     Raises
     ------
@@ -158,59 +181,92 @@ def audit(
     SpecError, WeightsError
         If the spec does not fit the table.
     """
-    estimands, mixtures = _asked(data, spec)
+    if draws is not None:
+        spec = replace(spec, design=replace(spec.design, draws=draws))
     progress("design estimates")
-    rows = design_rows(data, spec, draws=draws)
+    found = design_audit(data, spec)
     try:
-        fitted = posterior_audit(data, spec, progress)
+        tree = bayes.fit(data, spec, progress=progress)
     except NotAvailable as error:
-        return Audit(spec, data, rows, not_available=(f"posterior: {error}",))
+        return replace(found, not_available=(f"posterior: {error}",))
     progress("checks")
-    assert fitted.tree is not None
-    rows += _joint_rows(data, spec, estimands, mixtures, draws)
-    checks = design_agreement.check(fitted.tree, estimands, mixtures)
-    fitted.tree[names.ESTIMATOR_PREDICTIVE] = _replicated(fitted.tree, estimands, mixtures)
+    return _compared(found, tree)
+
+
+def reweight(found: Audit, weights: Weights) -> Audit:
+    """The same scores and the same fit under other mixtures, without refitting.
+
+    Parameters
+    ----------
+    found : Audit
+        Of both engines, or of the design engine where no model applies.
+    weights : mapping of name to "empirical", "equal", stratum weights or a mix
+        The mixtures that a mix names are found among the audit's own and come with it.
+
+    Returns
+    -------
+    Audit
+        What an audit of the same spec with these weights gives.
+
+    Raises
+    ------
+    WeightsError
+        If the weights do not fit the strata.
+    """
+    spec = replace(found.spec, weights=_with_parts(weights, found.spec.weights))
+    again = design_audit(found.scores, spec)
+    if found.tree is None:
+        return replace(again, not_available=found.not_available)
+    return _compared(again, found.tree)
+
+
+def _with_parts(weights: Weights, known: Weights) -> dict[str, Any]:
+    """Weights with the known mixtures that their mixes name."""
+    found = dict(weights)
+    queue = list(weights)
+    while queue:
+        declared = found[queue.pop()]
+        parts = mix_of(declared) if isinstance(declared, Mapping) else None
+        for part in parts or ():
+            if part in known and part not in {*found, *STANDING}:
+                found[part] = known[part]
+                queue.append(part)
+    return found
+
+
+def _compared(found: Audit, tree: xr.DataTree) -> Audit:
+    """Design results beside the fit: posterior rows, and the design rows on the fit's cohort."""
+    data, spec = found.scores, found.spec
+    estimands, mixtures = asked = resolved(spec, None, scores.strata(data))
+    fitted = _posterior(data, spec, tree, asked)
+    beside = _design_rows(data, spec, str(tree.attrs["cohort"]), asked)
+    rows = [*beside, *fitted.rows, *posterior.unpooled(tree, estimands, mixtures)]
+    checks = [
+        *fitted.check_rows,
+        *design_agreement.check(tree, estimands, mixtures),
+        *pooling.check(rows),
+    ]
+    kept = tree.copy()
+    kept[names.ESTIMATOR_PREDICTIVE] = design_agreement.replicates(tree, estimands, mixtures)
+    return replace(
+        found,
+        rows=[*found.rows, *rows],
+        probability_rows=fitted.probability_rows,
+        check_rows=checks,
+        tree=kept,
+        not_available=fitted.not_available,
+    )
+
+
+def _posterior(data: xr.Dataset, spec: Spec, tree: xr.DataTree, asked: Resolved) -> Audit:
+    """What the fit alone says."""
+    left_out = str(tree.attrs["left_out"])
     return Audit(
         spec,
         data,
-        rows + fitted.rows,
-        fitted.probability_rows,
-        fitted.check_rows + checks,
-        fitted.tree,
-        fitted.not_available,
+        posterior.estimates(tree, *asked),
+        posterior.probabilities(tree, *asked, rope=spec.model.rope),
+        [*convergence.check(tree, *asked), *prior_sensitivity.check(tree, *asked)],
+        tree,
+        (*posterior.not_modelled(asked[0]), *([left_out] if left_out else [])),
     )
-
-
-def _asked(data: xr.Dataset, spec: Spec) -> tuple[list[Estimand], list[TargetWeights]]:
-    return list(as_estimands(spec).values()), resolve_all(spec, scores.strata(data))
-
-
-def _replicated(
-    tree: xr.DataTree, estimands: Sequence[Estimand], mixtures: Sequence[TargetWeights]
-) -> xr.Dataset:
-    """Replicated design estimates of every mean, for all draws."""
-    dims = (names.CHAIN, names.DRAW)
-    return xr.Dataset(
-        {
-            f"{estimand.name} ({mixture.name})": (
-                dims,
-                design_agreement.replicated(tree, estimand.contrast, mixture),
-            )
-            for estimand in estimands
-            for mixture in mixtures
-            if estimand.statistic == names.MEAN and posterior.shares(tree, mixture) is not None
-        }
-    )
-
-
-def _joint_rows(
-    data: xr.Dataset,
-    spec: Spec,
-    estimands: Sequence[Estimand],
-    mixtures: Sequence[TargetWeights],
-    draws: int,
-) -> list[Estimate]:
-    cells = scores.cells(data)
-    cohort = cells[scores.joint(cells)]
-    sample = design.sample(cohort, scores.strata(data), names.COHORT_JOINT)
-    return design.estimate(sample, estimands, mixtures, draws=draws, seed=spec.sampler.seed)

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from fourcorner import api, doctor, names, results, scores
-from fourcorner.errors import FourcornerError, SpecError
+from fourcorner.errors import FourcornerError, OptionError, SpecError
 from fourcorner.io import bundled, files
 from fourcorner.spec import Spec
 
@@ -40,7 +41,7 @@ errors = Console(stderr=True, highlight=False)
 
 SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="A spec file (TOML).")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
-Draws = Annotated[int, typer.Option(help="Bootstrap draws.", min=100)]
+Draws = Annotated[int | None, typer.Option(help="Bootstrap draws, instead of the spec's.", min=100)]
 Seed = Annotated[int | None, typer.Option(help="Instead of the spec's seed.", min=0, max=2**63 - 1)]
 Out = Annotated[Path, typer.Option("--out", metavar="RUN", help="Directory to write.")]
 Replace = Annotated[bool, typer.Option("--replace", help="An earlier run there may make way.")]
@@ -100,22 +101,25 @@ def demo(
     as_json: AsJson = False,
 ) -> int:
     """Run the main job on the bundled cohort and write its report; replaces an earlier demo."""
-    spec = _spec(bundled.spec_path(), None)
+    spec = _spec(bundled.spec_path())
     earlier = out / names.SPEC_FILE
     again = earlier.is_file() and files.read_text(earlier) == spec.text
-    return _audit(spec, out, api.design.DRAWS, again, as_json)
+    return _audit(spec, out, again, as_json)
 
 
-@app.command(name="doctor", epilog="Example: fourcorner doctor scores.csv")
+@app.command(
+    name="doctor",
+    epilog="Examples: fourcorner doctor scores.csv; fourcorner doctor spec.toml --json",
+)
 def doctor_command(
     path: Annotated[Path, typer.Argument(metavar="TABLE|SPEC", help="A table or a spec file.")],
     as_json: AsJson = False,
 ) -> int:
     """Say what a file holds, what is measured and identified, and what to run next."""
     if path.suffix.lower() == ".toml":
-        spec = _spec(path, None)
+        spec = _spec(path)
         found = doctor.describe_scores(scores.read_scores(spec), spec)
-        refused = any(not entry["identified"] for entry in found["estimands"])
+        refused = found["weights"] or any(not row["identified"] for row in found["estimands"])
         _show(found, as_json, lambda show: show.doctor_scores(found, path))
         return GATE_FAILED if refused else DONE
     found = doctor.describe_table(path)
@@ -123,23 +127,26 @@ def doctor_command(
     return DONE
 
 
-@app.command(epilog="Example: fourcorner estimate models/retrieval_cube.toml --json")
+@app.command(
+    epilog="Examples: fourcorner estimate spec.toml; "
+    "fourcorner estimate spec.toml --draws 2000 --json"
+)
 def estimate(
     spec: SpecPath,
-    draws: Draws = api.design.DRAWS,
+    draws: Draws = None,
     seed: Seed = None,
     as_json: AsJson = False,
 ) -> int:
     """Estimate with the design engine alone: no model, bootstrap intervals, in a second."""
-    from fourcorner.auditing import Audit, design_rows
+    from fourcorner.auditing import design_audit
 
-    declared = _spec(spec, seed)
-    data = scores.read_scores(declared)
-    found = Audit(declared, data, design_rows(data, declared, draws=draws))
-    return _report(found, as_json)
+    declared = _spec(spec, seed, draws)
+    return _report(design_audit(scores.read_scores(declared), declared), as_json)
 
 
-@app.command(epilog="Example: fourcorner fit models/retrieval_cube.toml --out posterior.nc")
+@app.command(
+    epilog="Examples: fourcorner fit spec.toml; fourcorner fit spec.toml --out posterior.nc"
+)
 def fit(
     spec: SpecPath,
     out: Annotated[
@@ -163,17 +170,57 @@ def fit(
     return _report(found, as_json)
 
 
-@app.command(epilog="Example: fourcorner audit models/retrieval_cube.toml --out runs/cube")
+@app.command(
+    epilog="Examples: fourcorner audit spec.toml --out runs/mine; "
+    "fourcorner audit spec.toml --out runs/mine --replace --seed 7"
+)
 def audit(
     spec: SpecPath,
     out: Out,
-    draws: Draws = api.design.DRAWS,
+    draws: Draws = None,
     seed: Seed = None,
     replace_run: Replace = False,
     as_json: AsJson = False,
 ) -> int:
     """Run both engines, check one against the other, and write a run with its report."""
-    return _audit(_spec(spec, seed), out, draws, replace_run, as_json)
+    return _audit(_spec(spec, seed, draws), out, replace_run, as_json)
+
+
+@app.command(
+    epilog="Examples: fourcorner reweight runs/mine --weights yes=0.7,no=0.3; "
+    "fourcorner reweight runs/mine --weights equal --weights empirical --out runs/again"
+)
+def reweight(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Directory of a finished run.")],
+    weights: Annotated[
+        list[str],
+        typer.Option(
+            metavar="W",
+            help="A name of the run's spec, 'equal', 'empirical', or yes=0.5,no=0.5; may be given "
+            "several times.",
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="NEWRUN", help="Write it as a run too.")
+    ] = None,
+    replace_run: Replace = False,
+    as_json: AsJson = False,
+) -> int:
+    """Give a run other target weights: same scores, same fit, nothing is fitted again."""
+    from fourcorner.io.runs import require_way
+
+    if out is None and replace_run:
+        raise OptionError("--replace goes with --out, which says what may make way")
+    if out is not None:
+        require_way(out, replace=replace_run)
+    with _progress() as tell:
+        tell("reading the run")
+        earlier = api.load_run(run)
+        tell("weighting")
+        found = api.reweight(earlier, weights)
+        if out is not None:
+            api.save_run(found, out, replace=replace_run)
+    return _report(found, as_json, out)
 
 
 @app.command(epilog="Example: fourcorner init scores my-analysis")
@@ -219,28 +266,31 @@ def _wrote(paths: Sequence[Path], as_json: bool, more: str = "") -> int:
     return DONE
 
 
-def _spec(path: Path, seed: int | None) -> Spec:
+def _spec(path: Path, seed: int | None = None, draws: int | None = None) -> Spec:
     spec = api.read_spec(path)
-    return spec if seed is None else replace(spec, sampler=replace(spec.sampler, seed=seed))
+    if seed is not None:
+        spec = replace(spec, sampler=replace(spec.sampler, seed=seed))
+    if draws is not None:
+        spec = replace(spec, design=replace(spec.design, draws=draws))
+    return spec
 
 
-def _audit(spec: Spec, out: Path, draws: int, replace_run: bool, as_json: bool) -> int:
-    from fourcorner import runs
+def _audit(spec: Spec, out: Path, replace_run: bool, as_json: bool) -> int:
     from fourcorner.io.runs import require_way
 
     require_way(out, replace=replace_run)
     data = scores.read_scores(spec)
     with _progress() as tell:
-        found = api.audit(data, spec, draws=draws, progress=tell)
+        found = api.audit(data, spec, progress=tell)
         tell("writing the run")
-        runs.write(out, found, replace=replace_run, draws=draws)
-    code = _report(found, as_json)
-    errors.print(f"Report: {out / names.REPORT_FILE}", markup=False, soft_wrap=True)
-    return code
+        api.save_run(found, out, replace=replace_run)
+    return _report(found, as_json, out)
 
 
-def _report(found: "Audit", as_json: bool) -> int:
+def _report(found: "Audit", as_json: bool, run: Path | None = None) -> int:
     _show(found.document(), as_json, lambda show: show.audit(found))
+    if run is not None:
+        errors.print(f"Report: {run / names.REPORT_FILE}", markup=False, soft_wrap=True)
     return DONE if found.passed else GATE_FAILED
 
 
@@ -255,9 +305,9 @@ def _show(document: dict[str, Any], as_json: bool, show: Callable[[Any], None]) 
 
 @contextmanager
 def _progress() -> Generator[Callable[[str], None]]:
-    """Tell progress on standard error: a spinner on a terminal, lines elsewhere."""
+    """Tell progress by a spinner on standard error; nothing where that is no terminal."""
     if not errors.is_terminal:
-        yield lambda words: errors.print(words, markup=False, soft_wrap=True)
+        yield lambda _: None
         return
     with errors.status("starting") as status:
-        yield lambda words: status.update(words)
+        yield lambda words: status.update(escape(words))

@@ -19,6 +19,13 @@ STATES: Final = (BEFORE, AFTER)
 SCORE: Final = "score"
 PRESENT: Final = "present"
 CELLS: Final = "cells"
+OPTION: Final = "option"
+OPTION_SCORE: Final = "option_score"
+OPTION_ID: Final = "option_id"
+TARGET_OPTION: Final = "target_option"
+CENSORED: Final = "censored"
+WAVE: Final = "wave"
+SESSION: Final = "session"
 
 # Dims and variables of a fit
 CHAIN: Final = "chain"
@@ -46,11 +53,20 @@ PRIOR_NAME: Final = "prior_name"
 VAR_STRATA: Final = "strata_of_data"
 DATA_STRATUM: Final = "data_stratum"
 COMPONENT_2: Final = "component_2"
+SCALE_GROUP: Final = "scale_group"
+VAR_RETRY_SD: Final = "retry_sd"
+VAR_TAU_PLACE: Final = "component_tau"
+VAR_GROUP: Final = "component_group"
+VAR_RETRY_SHARE: Final = "component_retry"
+VAR_RETRY_SCATTER: Final = "retry_scatter"
+VAR_RETRY_DEGREES: Final = "retry_degrees"
+VAR_OBSERVED: Final = "units_observed"
 
 # Groups of a fit's DataTree
 POSTERIOR: Final = "posterior"
 PRIOR: Final = "prior"
 POSTERIOR_PREDICTIVE: Final = "posterior_predictive"
+PRIOR_PREDICTIVE: Final = "prior_predictive"
 ESTIMATOR_PREDICTIVE: Final = "estimator_predictive"
 OBSERVED_DATA: Final = "observed_data"
 LOG_LIKELIHOOD: Final = "log_likelihood"
@@ -61,33 +77,65 @@ CONSTANT_DATA: Final = "constant_data"
 # Names a user's own factor, stratum or attribute column may not take
 RESERVED: Final = frozenset(
     {
-        TRANSITION, UNIT, TRANSITION_ID, STRATUM, STATE, SCORE, PRESENT, CELLS, CHAIN, DRAW,
+        TRANSITION, UNIT, TRANSITION_ID, STRATUM, STATE, SCORE, PRESENT, CELLS, OPTION,
+        OPTION_SCORE, OPTION_ID, TARGET_OPTION, CENSORED, SESSION, CHAIN, DRAW,
         EFFECT, STRATUM_EFFECT, COMPONENT, ORDER, ESTIMAND, VAR_EFFECT, VAR_DEVIATION, VAR_TAU,
         VAR_UNIT_SD, VAR_COVARIANCE, VAR_STRATUM_SCALE, VAR_CELL_MEAN,
         VAR_UNITS, VAR_BASIS, VAR_ORDER, VAR_BY_STRATUM, VAR_PRIOR_VARIANCE, VAR_PRIOR_SCALES,
-        PRIOR_NAME, VAR_STRATA, DATA_STRATUM, COMPONENT_2, "at", "sample",
+        PRIOR_NAME, VAR_STRATA, DATA_STRATUM, COMPONENT_2, SCALE_GROUP, VAR_RETRY_SD,
+        VAR_TAU_PLACE, VAR_GROUP, VAR_RETRY_SHARE, VAR_RETRY_SCATTER, VAR_RETRY_DEGREES,
+        VAR_OBSERVED, "at", "sample",
     }
 )  # fmt: skip
+
+# How the scores of options over replicates become one margin
+MEAN_THEN_MARGIN: Final = "mean_then_margin"
+MARGIN_THEN_MEAN: Final = "margin_then_mean"
+REDUCERS: Final = (MEAN_THEN_MARGIN, MARGIN_THEN_MEAN)
 
 # Statistics, methods, populations, cohorts
 MEAN: Final = "mean"
 MEDIAN: Final = "median"
+TRIMMED_MEAN: Final = "trimmed_mean"
 NEGATIVE_SHARE: Final = "negative_share"
-STATISTICS: Final = (MEAN, MEDIAN, NEGATIVE_SHARE)
+STATISTICS: Final = (MEAN, MEDIAN, TRIMMED_MEAN, NEGATIVE_SHARE)
 
 DESIGN: Final = "design"
 BAYES: Final = "posterior"
+UNPOOLED: Final = "unpooled"
+BY_TRANSITION: Final = "transition"
+BY_UNIT: Final = "unit"
 POPULATION_COHORT: Final = "cohort"
 POPULATION_UNITS: Final = "units"
 COHORT_CONTRAST: Final = "contrast"
 COHORT_JOINT: Final = "joint"
+COHORT_OBSERVED: Final = "observed"
+
+# How the design engine resamples and which interval it gives
+PLAIN: Final = "plain"
+WITHIN_STRATA: Final = "within_strata"
+PLANS: Final = (PLAIN, WITHIN_STRATA)
+PERCENTILE: Final = "percentile"
+RESCALED: Final = "rescaled"
+BOOTSTRAP_T: Final = "bootstrap_t"
+INTERVALS: Final = (PERCENTILE, RESCALED, BOOTSTRAP_T)
+CENSORING_BOUNDS: Final = "censoring_bounds"
+LEAVE_ONE_OUT: Final = "leave_one_out"
 
 EMPIRICAL: Final = "empirical"
 EQUAL: Final = "equal"
 
+# Verdicts of a check; a gated failure changes the exit code
+PASS: Final = "pass"  # noqa: S105 - a verdict
+FAIL: Final = "fail"
+SHOWN: Final = "shown"
+NOT_RUN: Final = "not_run"
+VERDICTS: Final = (PASS, FAIL, SHOWN, NOT_RUN)
+
 # Files of a run directory
 ESTIMATES_FILE: Final = "estimates"
 POSTERIOR_FILE: Final = "posterior.nc"
+SCORES_FILE: Final = "scores.nc"
 CHECKS_FILE: Final = "checks.json"
 DOCUMENT_FILE: Final = "document.json"
 SPEC_FILE: Final = "spec.toml"

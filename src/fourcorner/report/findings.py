@@ -12,7 +12,7 @@ from fourcorner import names
 from fourcorner.auditing import Audit
 from fourcorner.report import words
 from fourcorner.report.lines import REVERSALS, Line
-from fourcorner.results import Estimate
+from fourcorner.results import Estimate, side
 
 SURE = 0.95
 
@@ -45,14 +45,6 @@ def findings(audit: Audit, comparisons: Sequence[Line], lines: Sequence[Line]) -
         statements = tuple((line.weights, *_statement(line, lines)) for line in mine)
         found.append(Finding(name, words.meaning(audit.spec.estimands[name]), statements))
     return found
-
-
-def side(row: Estimate | None) -> int | None:
-    """Where an interval lies: -1 below zero, 1 above, 0 around it, None if there is none."""
-    if row is None or row.interval is None:
-        return None
-    low, high = row.interval
-    return -1 if high < 0 else 1 if low > 0 else 0
 
 
 def kind(line: Line) -> str:
@@ -96,6 +88,8 @@ def _share(line: Line) -> tuple[str, str]:
     row = line.design
     if row is None or row.value is None:
         return "Not estimated." if row is None else "Refused.", ""
+    if line.estimand.between is not None:
+        return f"Difference of the shares of transitions below zero: {words.estimate(row)}.", ""
     counted = "" if row.count is None else f"{row.count:,} of {row.transitions:,}, unweighted."
     return f"Share of transitions below zero: {words.estimate(row)}.", counted
 

@@ -1,7 +1,8 @@
 """One self-contained page of an audit: figures inline, nothing fetched, user text escaped.
 
 Invariant: the page depends on the audit and the provenance alone, so two renders are the same
-bytes; every row of the audit is on it. Pinned by `tests/test_report.py`.
+bytes; every row of the audit is on it, and a design row on a contrast's own cases that says what
+the one on the fit's cohort says is given once. Pinned by `tests/test_report.py`.
 """
 
 from collections import Counter
@@ -17,8 +18,10 @@ from matplotlib.figure import Figure
 
 from fourcorner import names, scores
 from fourcorner.auditing import Audit
-from fourcorner.report import plots, words
-from fourcorner.report.lines import BELOW, REVERSALS, Line, collect, kinds, notes, refusals
+from fourcorner.report import panels, plots, words
+from fourcorner.report.claims import claims
+from fourcorner.report.lines import BELOW, REVERSALS, Line, collect, kinds, notes
+from fourcorner.report.provenance import facts
 from fourcorner.report.svg import to_svg
 from fourcorner.report.verdict import verdict
 
@@ -33,17 +36,17 @@ STAGES = {
     "complete": "all replicates of its cell are there",
     "in_cohort": "its unit is complete in every cell",
 }
-FACTS = {
-    "source": "Table",
-    "file_sha256": "SHA-256 of the file",
-    "scores_sha256": "SHA-256 of the validated scores",
-    "spec_sha256": "SHA-256 of the spec",
-    "seed": "Seed",
-    "sampling": "Sampler attempts",
-    "left_out": "Left out of the fit's file",
-    "python": "Python",
-    "machine": "Machine",
-    "created": "Written",
+WHY = {
+    "no_row": "the table has no row for it",
+    "blank": "its row holds no score",
+    "censored": "an upper limit is in the way of the margin",
+    "other_replicate_missing": "measured, but another replicate of its cell is missing",
+    "other_cell_missing": "its cell is complete, but another cell of its unit is not",
+}
+WHOSE = {
+    names.COHORT_JOINT: "joint cohort, the units complete in every cell",
+    names.COHORT_OBSERVED: "units with any cell measured: the design estimate takes those complete "
+    "for its contrast, the model treats gaps as missing at random",
 }
 
 
@@ -54,7 +57,7 @@ def render(audit: Audit, provenance: Mapping[str, Any]) -> str:
     ----------
     audit : Audit
     provenance : mapping
-        As `fourcorner.runs.provenance` returns it; other keys are listed as they are.
+        As `fourcorner.runs.provenance` returns it; keys that are not known are listed as they are.
 
     Returns
     -------
@@ -66,14 +69,17 @@ def render(audit: Audit, provenance: Mapping[str, Any]) -> str:
         "verdict": verdict(audit, lines),
         "not_available": audit.not_available,
         "fitted": audit.tree is not None,
-        "score": audit.spec.data.score,
+        "score": audit.spec.data.measure,
         "funnel": _funnel(audit),
         "cells": _cells(audit),
         "estimates": _estimates(audit, lines),
-        "refusals": refusals(audit),
-        "effects": None if audit.tree is None else _effects(audit.tree, audit.spec.data.score),
+        "pooling": _pooling(audit, lines),
+        "breakdowns": _breakdowns(audit),
+        "claims": claims(audit),
+        "sensitivity": panels.sensitivities(audit),
+        "effects": None if audit.tree is None else _effects(audit.tree, audit.spec.data.measure),
         "checks": _checks(audit, provenance),
-        "provenance": _provenance(audit, provenance),
+        "provenance": facts(audit, provenance),
     }
     return _environment().get_template(TEMPLATE).render(context)
 
@@ -88,7 +94,11 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        estimate=words.estimate, chance=words.probability, cell=words.cell, breaks=_breaks
+        bounds=words.bounds,
+        estimate=words.estimate,
+        chance=words.probability,
+        cell=words.cell,
+        breaks=_breaks,
     )
     return environment
 
@@ -113,6 +123,7 @@ def _funnel(audit: Audit) -> dict[str, Any]:
     return {
         "counts": counts,
         "stages": STAGES,
+        "reasons": {WHY[why]: count for why, count in counts["reasons"].items() if count},
         "where": where,
         "lost": lost,
         "figure": _figure(
@@ -125,7 +136,7 @@ def _cells(audit: Audit) -> dict[str, Any]:
     cells = scores.cells(audit.scores)
     measured = np.isfinite(cells.values).any(axis=0)
     never = int((~measured).sum())
-    said = f"Mean {audit.spec.data.score} of {measured.size} cells; {never} never measured."
+    said = f"Mean {audit.spec.data.measure} of {measured.size} cells; {never} never measured."
     return {
         "total": measured.size,
         "never": never,
@@ -153,9 +164,14 @@ def _estimates(audit: Audit, lines: Sequence[Line]) -> dict[str, Any]:
         "contrast_wise": any(line.contrast_wise is not None for line in lines),
         "posterior": any(line.posterior is not None for line in lines),
         "reversals": any(REVERSALS[0] in line.probabilities for line in lines),
+        "bounds": any(line.bounds is not None for line in lines),
     }
+    rope = audit.spec.model.rope if any("rope" in line.probabilities for line in lines) else None
     columns = (
-        2 + shown["design"] + 2 * (shown["posterior"] + shown["reversals"] + shown["contrast_wise"])
+        2
+        + (rope is not None)
+        + shown["design"]
+        + 2 * sum(shown[key] for key in ("posterior", "reversals", "contrast_wise", "bounds"))
     )
     drawn = sum(len(line.drawn) for line in lines)
     return {
@@ -165,10 +181,11 @@ def _estimates(audit: Audit, lines: Sequence[Line]) -> dict[str, Any]:
         "notes": listed,
         "marks": lambda line: [listed.index(note) + 1 for note in line.notes],
         "below": BELOW,
+        "rope": None if rope is None else f"{rope:g}",
         "reversals": REVERSALS,
-        "joint": any(row.cohort == names.COHORT_JOINT for row in audit.rows),
-        "kinds": kinds(audit.rows),
-        "cohort": [line for line in lines if line.cohort is not None],
+        "whose": WHOSE[names.COHORT_JOINT if audit.tree is None else audit.tree.attrs["cohort"]],
+        "kinds": kinds(lines),
+        "cohort": panels.cohort(lines),
         "figure": _figure(
             plots.forest(audit),
             "forest",
@@ -178,10 +195,38 @@ def _estimates(audit: Audit, lines: Sequence[Line]) -> dict[str, Any]:
     }
 
 
+def _pooling(audit: Audit, lines: Sequence[Line]) -> dict[str, Any] | None:
+    rows = panels.pooled(audit, lines)
+    if not rows:
+        return None
+    depends = [row for row in rows if row.depends]
+    said = f"{words.count(len(rows), 'estimate')} unpooled, pooled and by design, with intervals."
+    return {
+        "rows": rows,
+        "ways": list(plots.WAYS),
+        "looks": [look.label for look in plots.WAYS.values()],
+        "depends": depends,
+        "compared": sum(row.compared for row in rows),
+        "figure": _figure(plots.pooling(rows, audit.spec.data.measure), "pooling", said),
+    }
+
+
+def _breakdowns(audit: Audit) -> dict[str, Any] | None:
+    found = panels.parts(audit)
+    by = list(dict.fromkeys(part for parts in found for part in parts.by))
+    return {"parts": found, "by": by, "words": _heading} if found else None
+
+
+def _heading(by: str) -> str:
+    said = panels.by_words(by)
+    return said[0].upper() + said[1:]
+
+
 def _effects(tree: xr.DataTree, score: str) -> dict[str, Any]:
     posterior = tree[names.POSTERIOR].to_dataset()
     found: dict[str, Any] = {
         "intercept": None,
+        "assumed": [note for note in str(tree.attrs.get("notes", "")).split("\n") if note],
         "tau": [],
         "strata": 0,
         "few": False,
@@ -192,14 +237,16 @@ def _effects(tree: xr.DataTree, score: str) -> dict[str, Any]:
             "Effects with 95 % intervals by interaction order, and their spread between units.",
         ),
     }
-    if "intercept" in posterior[names.EFFECT].values:
-        draws = posterior[names.VAR_EFFECT].sel({names.EFFECT: "intercept"})
-        found["intercept"] = _said(draws)
+    levels = [str(name) for name in posterior[names.EFFECT].values if _is_level(str(name))]
+    said = [_said(posterior[names.VAR_EFFECT].sel({names.EFFECT: name})) for name in levels]
+    if levels:
+        several = [f"{name} {text}" for name, text in zip(levels, said, strict=True)]
+        found["intercept"] = said[0] if len(levels) == 1 else words.listed(several)
     if names.VAR_TAU in posterior:
         tau = posterior[names.VAR_TAU]
         found["tau"] = [
-            (words.order(int(order)), _said(tau.sel({names.ORDER: order}), sign=False))
-            for order in tau[names.ORDER].values
+            (words.order(order), _said(tau.sel({names.ORDER: order}), sign=False))
+            for order in tau[names.ORDER].values.tolist()
         ]
     if names.VAR_DEVIATION in posterior:
         deviation = posterior[names.VAR_DEVIATION]
@@ -212,6 +259,11 @@ def _effects(tree: xr.DataTree, score: str) -> dict[str, Any]:
     return found
 
 
+def _is_level(name: str) -> bool:
+    """Whether an effect is the level of all cells, or of those of a scale group."""
+    return name == "intercept" or name.startswith("intercept [")
+
+
 def _said(draws: xr.DataArray, *, sign: bool = True) -> str:
     value, ends = plots.summary(draws)
     places = words.decimals([value, *ends])
@@ -220,7 +272,11 @@ def _said(draws: xr.DataArray, *, sign: bool = True) -> str:
 
 def _checks(audit: Audit, provenance: Mapping[str, Any]) -> dict[str, Any]:
     rank = list(VERDICTS)
-    ran = [row for row in audit.check_rows if row.verdict != "not_run"]
+    ran = [
+        row
+        for row in audit.check_rows
+        if row.verdict != names.NOT_RUN and row.name not in panels.PANELS
+    ]
     left = [
         f"{row.name}, {row.target}: {row.message}"
         for row in audit.check_rows
@@ -248,26 +304,3 @@ def _check_number(value: float | None) -> str:
     whole = value == round(value) or abs(value) >= 1000
     text = f"{value:,.0f}" if whole else f"{value:#.4g}"
     return text.replace("-", words.MINUS)
-
-
-def _provenance(audit: Audit, provenance: Mapping[str, Any]) -> dict[str, Any]:
-    known = {FACTS[key]: provenance[key] for key in FACTS if provenance.get(key) is not None}
-    other = {
-        key: value
-        for key, value in provenance.items()
-        if key not in FACTS and not isinstance(value, Mapping) and value is not None
-    }
-    seconds = audit.timing
-    return {
-        "facts": {**known, **other},
-        "lists": {key: value for key, value in provenance.items() if isinstance(value, Mapping)},
-        "timing": None if seconds is None else _timing(seconds),
-        "spec": audit.spec.text,
-    }
-
-
-def _timing(seconds: Mapping[str, float]) -> str:
-    return (
-        f"compiling {seconds['compile_s']:.1f} s, sampling {seconds['sample_s']:.1f} s; least bulk "
-        f"effective sample size of a parameter {seconds['min_ess_bulk']:,.0f}"
-    )

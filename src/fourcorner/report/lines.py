@@ -5,7 +5,7 @@ the audit is in exactly one refusal. Pinned by `tests/test_report.py`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,12 +13,16 @@ from fourcorner import names
 from fourcorner.auditing import Audit
 from fourcorner.bayes import posterior
 from fourcorner.contrasts import Contrast
+from fourcorner.design.intervals import SIMULTANEOUS
 from fourcorner.estimands import Estimand, as_estimands
 from fourcorner.report import words
 from fourcorner.results import Estimate
 
 BELOW = "<0"
+POINTWISE = "pointwise"
 AGREE = "the declared model lets no stratum differ in this estimand, so weights cannot move it"
+POPULATIONS = (names.POPULATION_UNITS, names.POPULATION_COHORT)
+Key = tuple[str, str, str]  # method, cohort, population
 REVERSALS = ("reversal+-", "reversal-+")
 
 
@@ -33,9 +37,11 @@ class Line:
     design : Estimate or None
         On the fit's cohort; without a fit, on the contrast's own complete cases.
     contrast_wise : Estimate or None
-        On the contrast's own complete cases, where these are not the fit's cohort.
-    posterior, cohort : Estimate or None
-        For units like these, and for this cohort alone.
+        On the contrast's own complete cases, where the row is not that of the fit's cohort.
+    posterior, unpooled, cohort : Estimate or None
+        For units like these, the same without pooling, and for this cohort alone.
+    bounds : Estimate or None
+        What the limits of censored scores allow.
     probabilities : mapping of event to float
         ``<0`` and, where there are two gains, both reversals.
     places : int or None
@@ -50,14 +56,19 @@ class Line:
     contrast_wise: Estimate | None
     posterior: Estimate | None
     cohort: Estimate | None
+    unpooled: Estimate | None = None
+    bounds: Estimate | None = None
     probabilities: Mapping[str, float] = field(default_factory=dict)
     places: int | None = None
     strata_agree: bool = False
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know of the numbers, each with its engine."""
-        rows = (self.design, self.contrast_wise, self.posterior)
+        """What a reader must know of the numbers, each with its engine.
+
+        Those of this cohort alone are not among them: they stand with its value.
+        """
+        rows = (self.design, self.contrast_wise, self.bounds, self.posterior, self.unpooled)
         found = [f"{row.method}: {note}" for row in rows if row is not None for note in row.notes]
         if self.strata_agree and self.posterior is not None:
             found.append(f"posterior: {AGREE}")
@@ -91,32 +102,41 @@ class Refusal:
 
 def collect(audit: Audit) -> list[Line]:
     """All lines, estimands in the order declared, mixtures within."""
-    found = {
-        (row.name, row.weights, row.method, row.population, row.cohort): row for row in audit.rows
-    }
+    rows: dict[tuple[str, str], dict[Key, Estimate]] = {}
+    for row in audit.rows:
+        mine = rows.setdefault((row.name, row.weights), {})
+        mine[row.method, row.cohort, row.population] = row
+    fitted = names.COHORT_JOINT if audit.tree is None else str(audit.tree.attrs["cohort"])
     chances = _chances(audit)
     lines = []
     for estimand in as_estimands(audit.spec).values():
         agree = _strata_agree(audit, estimand)
         places = _places([row for row in audit.rows if row.name == estimand.name])
         for weights in audit.spec.weights:
-            key = (estimand.name, weights)
-            units = names.POPULATION_UNITS
-            own = found.get((*key, names.DESIGN, units, names.COHORT_CONTRAST))
-            joint = found.get((*key, names.DESIGN, units, names.COHORT_JOINT))
+            mine = rows.get((estimand.name, weights), {})
+            own = _first(mine, names.DESIGN, names.COHORT_CONTRAST)
+            beside = _first(mine, names.DESIGN, fitted)
             line = Line(
                 estimand,
                 weights,
-                design=joint or own,
-                contrast_wise=own if _differ(own, joint) else None,
-                posterior=found.get((*key, names.BAYES, units, names.COHORT_JOINT)),
-                cohort=found.get((*key, names.BAYES, names.POPULATION_COHORT, names.COHORT_JOINT)),
-                probabilities=chances.get(key, {}),
+                design=beside or own,
+                contrast_wise=own if _differ(own, beside) else None,
+                posterior=mine.get((names.BAYES, fitted, names.POPULATION_UNITS)),
+                cohort=mine.get((names.BAYES, fitted, names.POPULATION_COHORT)),
+                unpooled=mine.get((names.UNPOOLED, fitted, names.POPULATION_UNITS)),
+                bounds=_first(mine, names.CENSORING_BOUNDS, names.COHORT_CONTRAST),
+                probabilities=chances.get((estimand.name, weights), {}),
                 places=places,
                 strata_agree=agree,
             )
             lines.append(line)
     return lines
+
+
+def _first(rows: Mapping[Key, Estimate], method: str, cohort: str) -> Estimate | None:
+    """A row about units like these, else one about this cohort's mixture."""
+    found = (rows.get((method, cohort, population)) for population in POPULATIONS)
+    return next((row for row in found if row is not None), None)
 
 
 def refusals(audit: Audit) -> list[Refusal]:
@@ -138,14 +158,27 @@ def notes(lines: Sequence[Line]) -> list[str]:
     return list(dict.fromkeys(note for line in lines for note in line.notes))
 
 
-def kinds(rows: Sequence[Estimate]) -> list[str]:
-    """What the intervals of each engine are."""
-    found = [
-        f"{row.method}: {100 * row.level:g} % {row.interval_kind}"
-        + (f", {row.resampling}" if row.resampling else "")
-        for row in rows
-        if row.interval is not None
-    ]
+def intervals(lines: Sequence[Line]) -> list[Estimate]:
+    """Rows with an interval, engine by engine; bounds from censored scores are no intervals."""
+    every = zip(
+        *((x.design, x.contrast_wise, x.posterior, x.cohort, x.unpooled) for x in lines),
+        strict=True,
+    )
+    return [row for rows in every for row in rows if row is not None and row.interval is not None]
+
+
+def is_simultaneous(row: Estimate) -> bool:
+    """Whether an interval holds together with those of all rows of its cohort."""
+    return row.interval_kind == SIMULTANEOUS
+
+
+def kinds(lines: Sequence[Line]) -> list[str]:
+    """What the intervals of each engine are, and whether they hold singly or together."""
+    found = []
+    for row in intervals(lines):
+        how = f"all rows of the {row.cohort} cohort at once" if is_simultaneous(row) else POINTWISE
+        about = [f"{row.method}: {100 * row.level:g} % {row.interval_kind}", row.resampling, how]
+        found.append(", ".join(part for part in about if part))
     return list(dict.fromkeys(found))
 
 
@@ -154,11 +187,11 @@ def _places(rows: Sequence[Estimate]) -> int | None:
     return words.decimals(numbers)
 
 
-def _differ(own: Estimate | None, joint: Estimate | None) -> bool:
-    if own is None or joint is None:
+def _differ(own: Estimate | None, beside: Estimate | None) -> bool:
+    """Whether two rows say different things, the name of their cohort aside."""
+    if own is None or beside is None:
         return False
-    counts = [(row.units, row.transitions, row.refused is None) for row in (own, joint)]
-    return counts[0] != counts[1]
+    return replace(own, cohort=beside.cohort) != beside
 
 
 def _chances(audit: Audit) -> dict[tuple[str, str], dict[str, float]]:
@@ -181,4 +214,4 @@ def _strata_agree(audit: Audit, estimand: Estimand) -> bool:
 
 def is_comparison(contrast: Contrast) -> bool:
     """Whether a contrast compares gains between channels, so that channel offsets cancel."""
-    return contrast.kind in {"omega", "difference", "contrast"} and contrast.cancels_offsets
+    return contrast.compares_gains

@@ -36,12 +36,16 @@ from fourcorner.report.figures import (
     wrapped,
 )
 from fourcorner.report.lines import Line, collect
+from fourcorner.report.panels import Pooled
 from fourcorner.scores import STAGES
 
-__all__ = ["cell_map", "deviations", "effects", "forest", "funnel"]
+__all__ = ["cell_map", "deviations", "effects", "forest", "funnel", "pooling"]
 
 DESIGN = Look("design estimate", NAVY, "o")
 POSTERIOR = Look("posterior", ORANGE, "D", hollow=True)
+UNPOOLED = Look("unpooled", TEAL, "s", hollow=True)
+POOLED = Look("pooled (posterior)", ORANGE, "D", hollow=True)
+WAYS = {names.UNPOOLED: UNPOOLED, names.BAYES: POOLED, names.DESIGN: DESIGN}
 LOOKS = {names.DESIGN: DESIGN, names.BAYES: POSTERIOR}
 EFFECT = Look("effect", NAVY, "o")
 SPREAD = Look("sd between units", TEAL, "s", hollow=True)
@@ -85,14 +89,14 @@ def forest(audit: Audit) -> Figure:
     Returns
     -------
     Figure
-        Shares below zero, which are no scores, have an axis of their own.
+        Shares below zero, which are no scores, have an axis of their own, and so have their
+        differences between groups.
     """
     drawn = [line for line in collect(audit) if line.drawn]
-    shares = [line for line in drawn if line.estimand.statistic == names.NEGATIVE_SHARE]
-    scored = [line for line in drawn if line.estimand.statistic != names.NEGATIVE_SHARE]
-    panels = [panel for panel in (scored, shares) if panel]
+    kinds = (_is_score, _is_share, _is_share_difference)
+    panels = [panel for kind in kinds if (panel := [line for line in drawn if kind(line)])]
     with styled():
-        return _forest(panels, audit.spec.data.score)
+        return _forest(panels, audit.spec.data.measure)
 
 
 def _forest(panels: Sequence[Sequence[Line]], score: str) -> Figure:
@@ -110,7 +114,13 @@ def _forest(panels: Sequence[Sequence[Line]], score: str) -> Figure:
         [ax] = place(figure, found, left, top, row=row)
         for y, line in enumerate(panel):
             _engines(ax, y, line)
-        _scale(ax, panel[0].estimand.statistic == names.NEGATIVE_SHARE, score)
+        if _is_share(panel[0]):
+            ax.set_xlim(0, 1)
+            ax.axvline(0.5, color=INK, linewidth=0.9, linestyle=(0, (3, 3)))
+            ax.set_xlabel("share of transitions below zero (dashed: half of them)")
+        else:
+            unit = f"{score}, native units" if _is_score(panel[0]) else "difference of shares"
+            _about_zero(ax, unit)
         top += row * len(panel) + FOOT + GAP
     methods = {row.method for panel in panels for line in panel for row in line.drawn}
     looks = [look for method, look in LOOKS.items() if method in methods]
@@ -135,14 +145,49 @@ def _engines(ax: Axes, y: int, line: Line) -> None:
         interval(ax, y + shift, row.value, row.interval, LOOKS[row.method])
 
 
-def _scale(ax: Axes, share: bool, score: str) -> None:
-    if share:
-        ax.set_xlim(0, 1)
-        ax.axvline(0.5, color=INK, linewidth=0.9, linestyle=(0, (3, 3)))
-        ax.set_xlabel("share of transitions below zero (dashed: half of them)")
-        return
+def pooling(rows: Sequence[Pooled], score: str) -> Figure:
+    """Each weighted estimate three ways: unpooled, pooled and by design.
+
+    Parameters
+    ----------
+    rows : sequence of Pooled
+    score : str
+        Name of the score, for the axis.
+    """
+    drawn = [row for row in rows if row.ways]
+    several = len({row.line.weights for row in drawn}) > 1
+    named = [(row.line.estimand.name, row.line.weights if several else "") for row in drawn]
+    beside = labels(named)
+    height = 1.6 * ROW
+    with styled():
+        figure = Figure(figsize=(WIDTH, HEAD + max(height * len(drawn), ROW) + FOOT))
+        left = 2 * EDGE + beside.width
+        [ax] = place(figure, beside, left, HEAD, row=height)
+        for y, row in enumerate(drawn):
+            for (way, look), shift in zip(WAYS.items(), (-0.27, 0.0, 0.27), strict=True):
+                found = row.ways.get(way)
+                if found is not None and found.value is not None:
+                    interval(ax, y + shift, found.value, found.interval, look)
+        _about_zero(ax, f"{score}, native units")
+        legend(figure, list(WAYS.values()), left)
+    return figure
+
+
+def _is_score(line: Line) -> bool:
+    return line.estimand.statistic != names.NEGATIVE_SHARE
+
+
+def _is_share(line: Line) -> bool:
+    return not _is_score(line) and line.estimand.between is None
+
+
+def _is_share_difference(line: Line) -> bool:
+    return not _is_score(line) and line.estimand.between is not None
+
+
+def _about_zero(ax: Axes, unit: str) -> None:
     ax.axvline(0, color=INK, linewidth=0.9)
-    ax.set_xlabel(wrapped(f"{score}, native units", 70, 1), parse_math=False)
+    ax.set_xlabel(wrapped(unit, 70, 1), parse_math=False)
 
 
 def effects(tree: xr.DataTree, score: str) -> Figure:

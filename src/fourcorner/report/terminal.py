@@ -4,7 +4,7 @@ Invariant: what a line says and hides is decided in `lines` and `words`, as for 
 `tests/test_cli.py`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,14 @@ from rich.text import Text
 
 from fourcorner import names
 from fourcorner.auditing import Audit
-from fourcorner.report import lines, words
+from fourcorner.report import lines, panels, words
+from fourcorner.report.claims import FAILED, MISSING, claims
+from fourcorner.report.figures import label
 from fourcorner.report.lines import Line
-from fourcorner.results import Check, Estimate
+from fourcorner.results import Check, Estimate, target
 from fourcorner.scores import STAGES
 
 NARROWEST = 100  # a table cut off says less than one that wraps
-VERDICTS = ("pass", "fail", "shown", "not_run")
 
 
 def audit(found: Audit) -> None:
@@ -32,43 +33,114 @@ def audit(found: Audit) -> None:
     _funnel(console, found.funnel)
     collected = lines.collect(found)
     console.print(_estimates(found, collected))
+    for line in collected:
+        if line.bounds is not None:
+            asked = target(line.estimand.name, line.weights)
+            said = words.bounds(line.bounds, line.places)
+            console.print(f"bounds of {asked}: {said}", markup=False)
     for note in lines.notes(collected):
         console.print(f"note: {note}", markup=False)
-    for refusal in lines.refusals(found):
+    for said in _parts(found):
+        console.print(said, markup=False)
+    unsupported = claims(found)
+    for refusal in unsupported.refusals:
         where = "; ".join(refusal.where)
         console.print(f"refused: {refusal.name} ({where}): {refusal.why}", markup=False)
-    for said in found.not_available:
-        console.print(f"not available: {said}", markup=False)
+    for kind, listed in unsupported.others.items():
+        if kind == MISSING:
+            for claim in listed:
+                said = f"{claim.name}: {claim.why}" if claim.name else claim.why
+                console.print(f"{kind}: {said}", markup=False)
+        elif kind != FAILED:  # what failed is said with the checks
+            console.print(f"{kind}: {words.few([claim.name for claim in listed])}", markup=False)
     if found.check_rows:
         _checks(console, found.check_rows)
 
 
+def _parts(found: Audit) -> Iterator[str]:
+    """Which estimates have parts of the cohort on both sides of zero."""
+    split: dict[str, dict[str, None]] = {}
+    for parts in panels.parts(found):
+        for (_, by), span in parts.ranges.items():
+            if span.signs:
+                split.setdefault(by, {})[parts.name] = None
+    for by, listed in split.items():
+        yield f"parts {panels.by_words(by)} on both sides of zero: {words.few(list(listed))}"
+
+
 def doctor_table(found: Mapping[str, Any]) -> None:
-    """Columns of a table and the part each could play."""
+    """Columns of a table, the part each could play, and a spec to start from."""
     console = _console()
     console.print(f"{found['table']}: {found['rows']:,} rows", markup=False)
-    table = _table("column", "distinct", "blank", "numbers", "could be", "examples")
+    table = _table("column", "type", "distinct", "blank", "could be", "levels")
     for column in found["columns"]:
-        counts = (f"{column[key]:,}" for key in ("distinct", "blank", "numbers"))
-        examples = ", ".join(column["examples"])[:60]
-        _add(table, column["name"], *counts, column["could_be"], examples)
+        distinct = f"{'' if column['exact'] else 'about '}{column['distinct']:,}"
+        _add(
+            table,
+            column["name"],
+            column["type"],
+            distinct,
+            f"{column['blank']:,}",
+            column["could_be"],
+            _levels(column),
+        )
     console.print(table)
-    console.print("Next: fourcorner init scores DIR, and name these columns in its spec.")
+    suggestion = found["suggestion"]
+    if suggestion["open"]:
+        said = f"not guessed: {words.listed(suggestion['open'])}; a question mark stands there"
+        console.print(said, markup=False)
+    console.print("A spec to start from:\n", markup=False)
+    console.print(suggestion["spec"], markup=False, soft_wrap=True)
+
+
+def _levels(column: Mapping[str, Any]) -> str:
+    """Levels of a column, or some of its values; of a mixed one what is no number."""
+    if column["odd"]:
+        return f"no number: {words.listed([label(value, 20) for value in column['odd']])}"
+    listed = ", ".join(label(level, 24) for level in column["levels"])
+    return label(listed, 60) if column["few"] else f"{label(listed, 50)}, …" if listed else ""
 
 
 def doctor_scores(found: Mapping[str, Any], path: Path) -> None:
-    """The funnel, what is identified, what to run."""
+    """What the scores hold, the funnel, what is identified, what to run."""
     console = _console()
+    console.print(found["title"], style="bold", markup=False)
+    for said in _holds(found["holds"]):
+        console.print(said, markup=False)
     _funnel(console, found["funnel"])
-    table = _table("estimand", "statistic", "identified", "complete transitions")
+    table = _table("estimand", "statistic", "identified", "units", "transitions")
     for entry in found["estimands"]:
-        refused = entry["refused"]
-        verdict = "yes" if refused is None else f"no: {words.refusal(refused)}"
-        _add(table, entry["name"], entry["statistic"], verdict, str(entry["transitions"]))
+        verdict = "yes" if entry["identified"] else "no"
+        counts = (f"{entry[key]:,}" for key in ("units", "transitions"))
+        _add(table, entry["name"], entry["statistic"], verdict, *counts)
     console.print(table)
+    for entry in found["estimands"]:
+        if entry["refused"] is not None:
+            why = f"{words.refusal(entry['refused'])} {words.remedy(entry['refused'])}"
+            console.print(f"refused: {entry['name']}: {why.strip()}", markup=False)
+    for entry in found["weights"]:
+        why = words.refusal(entry["refused"])
+        said = f"refused: {entry['name']} under {entry['weights']} weights: {why}"
+        console.print(said, markup=False)
+    for said in found["small_strata"]:
+        console.print(f"small stratum: {said}", markup=False)
     for said in found["not_available"]:
         console.print(f"not available: {said}", markup=False)
     console.print(f"Next: {found['next']} {path}", markup=False)
+
+
+def _holds(holds: Mapping[str, Any]) -> Iterator[str]:
+    factors = {**holds["channel"], **holds["replicate"]}
+    for name, levels in factors.items():
+        part = "channel" if name in holds["channel"] else "replicate"
+        yield f"{part} {name}: {', '.join(levels)}"
+    if holds["strata"]:
+        listed = ", ".join(f"{row['stratum']} {row['units']:,}" for row in holds["strata"])
+        yield f"units by stratum: {label(listed, 200)}"
+    if holds["waves"] is not None:
+        waves = holds["waves"]
+        named = [f"{wave}{f' ({of})' if of else ''}" for wave, of in waves["sessions"].items()]
+        yield f"waves (session): {', '.join(named)}; retry noise {waves['retry_noise']}"
 
 
 def _console() -> Console:
@@ -93,6 +165,9 @@ def _funnel(console: Console, funnel: Mapping[str, Any]) -> None:
     counts = " → ".join(f"{stage.replace('_', ' ')} {funnel[stage]:,}" for stage in STAGES)
     who = f"{funnel['units']} units, {funnel['transitions']} transitions"
     console.print(f"{who}; scores: {counts}", markup=False)
+    lost = [f"{why.replace('_', ' ')} {n:,}" for why, n in funnel["reasons"].items() if n]
+    if lost:
+        console.print(f"not in the cohort: {', '.join(lost)}", markup=False)
 
 
 def _estimates(found: Audit, collected: Sequence[Line]) -> Table:
@@ -125,7 +200,7 @@ def _estimate(row: Estimate | None, places: int | None) -> str:
 
 
 def _checks(console: Console, rows: Sequence[Check]) -> None:
-    counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in VERDICTS}
+    counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in names.VERDICTS}
     listed = ", ".join(f"{n} {verdict.replace('_', ' ')}" for verdict, n in counts.items() if n)
     console.print(f"checks: {listed}", markup=False)
     for row in rows:

@@ -5,17 +5,19 @@ engines differ. Pinned by `tests/test_report.py`.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fourcorner import names
 from fourcorner.auditing import Audit
+from fourcorner.checks.prior_sensitivity import DRIVEN
 from fourcorner.report import words
 from fourcorner.report.findings import DIFFER, Finding, asks_reversal, findings, kind, reverses
-from fourcorner.report.lines import Line, is_comparison
-
-LISTED = 4  # names in one sentence
+from fourcorner.report.lines import Line, intervals, is_comparison, is_simultaneous
+from fourcorner.report.panels import depends_on_pooling, rests_on_prior
+from fourcorner.results import target
+from fourcorner.spec.weights import mix_of
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,15 @@ def verdict(audit: Audit, lines: Sequence[Line]) -> Verdict:
     comparisons = [line for line in lines if is_comparison(line.estimand.contrast)]
     means = [line for line in comparisons if line.estimand.statistic == names.MEAN]
     differ = sum(kind(line) == DIFFER for line in means)
-    tone, headline = _headline(audit, differ)
-    sentences = [_gates(audit), *_engines(audit), *_refused(lines), *_overview(means)]
-    sentences += [*_reversals(means), *_depends(audit, differ)]
+    driven = _driven(audit, lines)
+    tone, headline = _headline(audit, differ, driven)
+    sentences = [_gates(audit), *_engines(audit), *_refused(audit, lines), *_overview(means)]
+    sentences += [
+        *_reversals(means),
+        *_depends(audit, differ),
+        *_pooled(audit),
+        *_prior(audit, driven),
+    ]
     return Verdict(
         tone,
         headline,
@@ -58,20 +66,34 @@ def verdict(audit: Audit, lines: Sequence[Line]) -> Verdict:
     )
 
 
-def _headline(audit: Audit, differ: int) -> tuple[str, str]:
+def _headline(audit: Audit, differ: int, driven: Sequence[str]) -> tuple[str, str]:
     failed = sum(row.gated and row.verdict == "fail" for row in audit.check_rows)
     if failed:
         return "bad", f"{words.count(failed, 'gate')} failed"
     if audit.tree is None:
         return "mixed", "Design estimates only: no second engine to check them"
     trouble = []
-    if any(row.refused is not None for row in audit.rows):
+    if audit.refused:
         trouble.append("some claims are not supported")
     if differ:
         trouble.append(f"the engines differ on {words.count(differ, 'comparison')}")
+    if depend := len(_pooling(audit)):
+        trouble.append(f"{words.count(depend, 'conclusion')} {_verb(depend)} on pooling")
+    if driven:
+        verb = "comes from its prior" if len(driven) == 1 else "come from their priors"
+        trouble.append(f"{words.count(len(driven), 'answer')} {verb}")
     gates = "All gates passed" if audit.check_rows else "No gate was run"
     tone = "mixed" if trouble or not audit.check_rows else "good"
     return tone, "; ".join([gates, *trouble])
+
+
+def _pooling(audit: Audit) -> list[str]:
+    """Estimates whose conclusion depends on pooling."""
+    return [row.target for row in audit.check_rows if depends_on_pooling(row)]
+
+
+def _verb(count: int) -> str:
+    return "depends" if count == 1 else "depend"
 
 
 def _gates(audit: Audit) -> str:
@@ -86,7 +108,7 @@ def _gates(audit: Audit) -> str:
     failed = [f"{row.name}: {row.target}" for row in gated if row.verdict == "fail"]
     return (
         f"{count['fail']:,} of {words.count(ran, 'gate')} that ran failed "
-        f"({_few(failed)}){left}. Rest no decision on the posterior until this is mended."
+        f"({words.few(failed)}){left}. Rest no decision on the posterior until this is mended."
     )
 
 
@@ -98,16 +120,13 @@ def _engines(audit: Audit) -> list[str]:
     return []
 
 
-def _refused(lines: Sequence[Line]) -> list[str]:
-    pairs = [(line.design, line.posterior) for line in lines]
-    refused = sum(
-        any(row is not None and row.refused is not None for row in pair) for pair in pairs
-    )
+def _refused(audit: Audit, lines: Sequence[Line]) -> list[str]:
+    refused = {(row.name, row.weights) for row in audit.refused}
     if not refused:
         return []
     return [
-        f"{refused:,} of the {words.count(len(lines), 'estimate')} asked for cannot be given, or "
-        f"not by both engines; the reasons are below."
+        f"{len(refused):,} of the {words.count(len(lines), 'estimate')} asked for cannot be given, "
+        f"or not by both engines and for every cohort; the reasons are below."
     ]
 
 
@@ -130,10 +149,10 @@ def _reversals(means: Sequence[Line]) -> list[str]:
     asked = [line for line in means if asks_reversal(line)]
     if not asked:
         return []
-    sure = [f"{line.estimand.name} ({line.weights})" for line in asked if reverses(line)]
+    sure = [target(line.estimand.name, line.weights) for line in asked if reverses(line)]
     if not sure:
         return ["In none of them does the posterior show that the mean gain reverses sign."]
-    return [f"By the posterior the mean gain reverses sign between channels in {_few(sure)}."]
+    return [f"By the posterior the mean gain reverses sign between channels in {words.few(sure)}."]
 
 
 def _depends(audit: Audit, differ: int) -> list[str]:
@@ -148,17 +167,32 @@ def _depends(audit: Audit, differ: int) -> list[str]:
     ]
 
 
-def _few(items: Sequence[str]) -> str:
-    if len(items) <= LISTED:
-        return words.listed(items)
-    return words.listed([*items[:LISTED], f"{len(items) - LISTED:,} more"])
+def _pooled(audit: Audit) -> list[str]:
+    found = _pooling(audit)
+    if not found:
+        return []
+    return [f"Whether strata share information decides the conclusion on {words.few(found)}."]
+
+
+def _driven(audit: Audit, lines: Sequence[Line]) -> list[str]:
+    """Estimates that come from their priors; parameters of the model are no answers."""
+    asked = {target(line.estimand.name, line.weights) for line in lines}
+    found = (row.target for row in audit.check_rows if rests_on_prior(row))
+    return list(dict.fromkeys(name for name in found if name in asked))
+
+
+def _prior(audit: Audit, driven: Sequence[str]) -> Iterator[str]:
+    open_rows = {row.target for row in audit.check_rows if row.name == DRIVEN}
+    if unseen := [name for name in driven if name in open_rows]:
+        yield f"The data do not determine {words.few(unseen)}: the posterior there is its prior."
+    if strong := [name for name in driven if name not in open_rows]:
+        yield f"The priors say more than the data of {words.few(strong)}."
 
 
 def _limits(audit: Audit, lines: Sequence[Line]) -> list[str]:
     funnel = audit.funnel
-    drawn = [row for line in lines for row in line.drawn if row.interval is not None]
-    levels = words.listed([f"{100 * level:g} %" for level in sorted({row.level for row in drawn})])
-    limits = [
+    return [
+        *_intervals(audit, lines),
         "An interval that includes zero leaves the sign open; it does not show that there is no "
         "difference.",
         "That gains differ between channels does not say which channel is right.",
@@ -166,19 +200,38 @@ def _limits(audit: Audit, lines: Sequence[Line]) -> list[str]:
         f"weights say ({'; '.join(_mixtures(audit))}). Other tasks, channels or mixtures may "
         f"differ.",
     ]
-    if drawn:
-        pointwise = (
-            f"The {words.count(len(drawn), 'interval')} below are pointwise, {levels} each: "
-            f"nothing is adjusted for their number, and some can be expected to miss."
+
+
+def _intervals(audit: Audit, lines: Sequence[Line]) -> Iterator[str]:
+    """Which intervals hold together, and which hold singly."""
+    every = intervals(lines)
+    together = [row for row in every if is_simultaneous(row)]
+    for cohort, count in Counter(row.cohort for row in together).items():
+        mine = {row.level for row in together if row.cohort == cohort}
+        yield (
+            f"Simultaneous: {words.count(count, 'design interval')} of the {cohort} cohort, "
+            f"{_levels(mine)} for all of them at once, and not together with any other interval."
         )
-        limits.insert(0, pointwise)
-    return limits
+    parts = [row for row in audit.breakdown_rows if row.interval is not None]
+    single = [row.level for row in every if not is_simultaneous(row)]
+    single += [row.interval_level for row in parts]
+    if single:
+        yield (
+            f"Pointwise: {words.count(len(single), 'interval')}, {_levels(single)} each; nothing "
+            f"is adjusted for their number, and some can be expected to miss."
+        )
+
+
+def _levels(levels: Iterable[float]) -> str:
+    return words.listed([f"{100 * level:g} %" for level in sorted(set(levels))])
 
 
 def _cohort(audit: Audit, funnel: Mapping[str, Any]) -> str:
     total = words.count(funnel["units"], "unit")
     if audit.tree is None:
         return f"the units that are complete for each contrast, out of {total}"
+    if str(audit.tree.attrs["cohort"]) == names.COHORT_OBSERVED:
+        return f"all {total} with a measured cell, gaps taken as missing at random"
     return f"the {funnel['units_in_cohort']:,} of {total} that are complete in every cell"
 
 
@@ -191,6 +244,9 @@ def _mixtures(audit: Audit) -> list[str]:
             what = "every stratum counts the same"
         else:
             assert not isinstance(declared, str), declared
-            what = ", ".join(f"{stratum} {share:.3g}" for stratum, share in declared.items())
+            parts = mix_of(declared)
+            shares = declared if parts is None else parts
+            what = ", ".join(f"{part} {share:.3g}" for part, share in shares.items())
+            what = what if parts is None else f"a mix of {what}"
         said.append(f"{name}: {what}")
     return said

@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fourcorner import contrasts, names
+from fourcorner.estimands import modifiers
 from fourcorner.results import Estimate
 from fourcorner.spec import EstimandSpec
 
 DIGITS = 3
 MINUS = "\N{MINUS SIGN}"
+FEW = 4  # names in one sentence
 SMALLEST, LARGEST = 1e-4, 1e6  # outside: powers of ten
 
 
@@ -72,6 +74,13 @@ def estimate(row: Estimate, places: int | None = None) -> str:
     return text if row.interval is None else f"{text} {interval(row.interval, places, sign=sign)}"
 
 
+def bounds(row: Estimate, places: int | None = None) -> str:
+    """Bounds from censored scores; where an end is open, what the row's last note says of it."""
+    if row.interval is None:
+        return row.notes[-1].partition(":")[0]
+    return interval(row.interval, places, sign=row.statistic != names.NEGATIVE_SHARE)
+
+
 def probability(value: float) -> str:
     """Three decimals; finite draws never show 0 or 1.
 
@@ -103,6 +112,18 @@ def listed(items: Sequence[str], last: str = "and") -> str:
     return f"{', '.join(items[:-1])} {last} {items[-1]}"
 
 
+def few(items: Sequence[str]) -> str:
+    """The first of some items, and how many more there are.
+
+    Examples
+    --------
+    >>> few("abcdef"), few("ab")
+    ('a, b, c, d and 2 more', 'a and b')
+    """
+    more = len(items) - FEW
+    return listed([*items[:FEW], f"{more:,} more"] if more > 0 else items)
+
+
 def cell(record: Mapping[str, str]) -> str:
     """A cell as words: the state, then every channel.
 
@@ -122,13 +143,15 @@ def meaning(declared: EstimandSpec) -> str:
     """What an estimand subtracts from what, as its spec declares it."""
     if declared.difference is not None:
         first, second = declared.difference
-        return f"{second} minus {first}"
+        return "; ".join([f"{second} minus {first}", *modifiers(declared)])
     pairs = list(declared.levels.items())
     match declared.kind:
         case "gain":
             said = _gain(pairs)
         case "omega":
             said = _omega(pairs)
+        case "allocation":
+            said = _allocation(declared, pairs)
         case "diagonal":
             said = f"after at {_side(pairs, 1)} minus before at {_side(pairs, 0)}"
         case _:
@@ -136,7 +159,7 @@ def meaning(declared: EstimandSpec) -> str:
             said = f"{state} at {_side(pairs, 1)} minus {state} at {_side(pairs, 0)}"
     fixed = [f"{factor} = {listed(levels)}" for factor, levels in declared.at.items()]
     fixed += [f"averaged over {factor}" for factor in declared.average_over]
-    return "; ".join([said, *fixed])
+    return "; ".join([said, *fixed, *modifiers(declared)])
 
 
 Pairs = Sequence[tuple[str, tuple[str, ...]]]
@@ -151,6 +174,16 @@ def _gain(pairs: Pairs) -> str:
     return f"after minus before{where}"
 
 
+def _allocation(declared: EstimandSpec, pairs: Pairs) -> str:
+    channels = [pair for pair in pairs if pair[0] != names.STATE]
+    ends = (declared.state, declared.state) if declared.state else names.STATES
+    second, first = (f"{ends[side]} at {_side(channels, side)}" for side in (1, 0))
+    said = f"the part that {declared.factor} has (Shapley) in {second} minus {first}"
+    if declared.factor == names.STATE:
+        return said
+    return f"{said}; a level of its own that a channel adds to all scores does not cancel"
+
+
 def _omega(pairs: Pairs) -> str:
     inner = f"gain at {_side(pairs[:1], 1)} minus gain at {_side(pairs[:1], 0)}"
     for pair in pairs[1:]:
@@ -158,9 +191,17 @@ def _omega(pairs: Pairs) -> str:
     return inner
 
 
-def order(interaction: int) -> str:
-    """Name of an interaction order."""
-    return {0: "level", 1: "main effects"}.get(interaction, f"{interaction}-way interactions")
+def order(label: int | str) -> str:
+    """Name of an interaction order, which has a scale group behind it where there are several.
+
+    Examples
+    --------
+    >>> order(1), order("2 [readout=binary]")
+    ('main effects', '2-way interactions [readout=binary]')
+    """
+    number, _, group = str(label).partition(" ")
+    said = {"0": "level", "1": "main effects"}.get(number, f"{number}-way interactions")
+    return f"{said} {group}" if group else said
 
 
 def refusal(refused: Mapping[str, Any]) -> str:
@@ -182,13 +223,21 @@ def refusal(refused: Mapping[str, Any]) -> str:
         "was never measured completely" if len(missing) == 1 else "were never measured completely"
     )
     witness = refused["witness"]
-    shift = witness["shift"][0]
     return (
         f"{listed([f'({words})' for words in missing])} {never}, so the data do not determine it. "
-        f"To see why: if the score at ({cell(shift['cell'])}) were {number(shift['by'])} higher, "
+        f"To see why: if {_moved(witness['shift'])}, "
         f"nothing that was measured would change, yet this estimand would move by "
         f"{number(witness['moves_contrast'])}."
     )
+
+
+def _moved(shifts: Sequence[Mapping[str, Any]]) -> str:
+    """A witness's shift of cells that were not measured, in words."""
+    if len(shifts) == 1:
+        shift = shifts[0]
+        return f"the score at ({cell(shift['cell'])}) were {number(shift['by'])} higher"
+    moves = [f"{number(shift['by'])} at ({cell(shift['cell'])})" for shift in shifts]
+    return f"scores changed together by {listed(moves)}"
 
 
 def remedy(refused: Mapping[str, Any]) -> str:

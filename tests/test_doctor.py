@@ -1,0 +1,220 @@
+"""What the doctor says of a table and of a spec, against plain pandas."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fits
+import fourcorner as fc
+from fourcorner import cli, doctor
+from fourcorner.doctor import tables
+
+SPEC = """
+kind = "scores"
+title = "Waves"
+[data]
+score = "margin"
+unit = "task"
+change = {{ column = "state", before = "before", after = "after" }}
+channel = {{ view = ["direct", "generated"] }}
+{more}
+stratum = "target"
+[estimands]
+direct = {{ gain = {{ view = "direct" }} }}
+omega = {{ omega = {{ view = ["direct", "generated"] }} }}
+middle = {{ gain = {{ view = "direct" }}, statistic = "median" }}
+[weights]
+empirical = "empirical"
+equal = "equal"
+"""
+
+
+def scored(waves=("w1",), tasks=12):
+    """Twelve tasks or more, three of them in the small stratum."""
+    generator = np.random.default_rng(1)
+    rows = [
+        (f"t{i:02d}", "rare" if i < 3 else "usual", state, view, wave, generator.normal())
+        for i in range(tasks)
+        for state in ("before", "after")
+        for view in ("direct", "generated")
+        for wave in waves
+    ]
+    return pd.DataFrame(rows, columns=["task", "target", "state", "view", "wave", "margin"])
+
+
+def described(tmp_path, frame, name="table.csv"):
+    path = tmp_path / name
+    if name.endswith(".csv"):
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path)
+    return doctor.describe_table(path)
+
+
+def columns(found):
+    return {column["name"]: column for column in found["columns"]}
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet"])
+def test_columns_have_types_counts_and_levels(tmp_path, name):
+    frame = scored().assign(success=[True, False] * 24)
+    frame.loc[[1, 5], "margin"] = np.nan
+    found = described(tmp_path, frame, name)
+    assert found["rows"] == len(frame)
+    by = columns(found)
+    assert {key: column["type"] for key, column in by.items()} == {
+        "task": "text", "target": "text", "state": "text", "view": "text", "wave": "text",
+        "margin": "number", "success": "boolean",
+    }  # fmt: skip
+    for key, column in by.items():
+        assert column["distinct"] == frame[key].nunique(), key
+        assert column["blank"] == frame[key].isna().sum(), key
+        assert column["exact"]
+    assert by["margin"]["numbers"] == len(frame) - 2
+    assert sorted(by["state"]["levels"]) == ["after", "before"]
+    assert sorted(by["success"]["levels"]) == ["false", "true"]
+
+
+def test_a_number_is_what_the_reader_of_scores_takes_for_one(tmp_path):
+    values = ["1.5", "-2", ".5", "1e3", "1_000", "0x10", "inf", "high", "1e999", "", "NaN", "+7"]
+    frame = pd.DataFrame({"task": [f"t{i}" for i in range(12)], "margin": values})
+    column = columns(described(tmp_path, frame))["margin"]
+    assert column["numbers"] == 5  # 1.5, -2, .5, 1e3, +7
+    assert column["blank"] == 2
+    assert column["type"] == "mixed"
+    assert set(column["odd"]) <= {"1_000", "0x10", "inf", "high", "1e999"}
+    assert len(column["odd"]) == tables.EXAMPLES
+
+
+def test_many_rows_are_counted_about_right_and_said_to_be(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "LARGE", 100)
+    frame = scored(waves=[f"w{i}" for i in range(20)])
+    by = columns(described(tmp_path, frame))
+    assert not by["margin"]["exact"]
+    assert by["margin"]["distinct"] == pytest.approx(len(frame), rel=0.2)
+    for few in ("state", "task"):
+        assert by[few]["exact"]
+        assert by[few]["distinct"] == frame[few].nunique()
+
+
+def test_the_suggested_spec_of_the_cube_is_a_spec_that_runs(tmp_path):
+    found = doctor.describe_table(fits.REPO / "data-samples" / "retrieval_cube.csv")
+    assert found["suggestion"]["open"] == []
+    spec = fc.parse_spec(found["suggestion"]["spec"], directory=fits.REPO / "data-samples")
+    ours = fits.cube().spec.data
+    assert (spec.data.unit, spec.data.score, spec.data.stratum) == (
+        "trajectory",
+        "margin",
+        "target",
+    )
+    assert (spec.data.change, spec.data.before, spec.data.after) == ("state", "before", "after")
+    assert {k: set(v) for k, v in spec.data.channel.items()} == {
+        k: set(v) for k, v in ours.channel.items()
+    }
+    assert spec.data.replicate == ours.replicate
+    assert fc.read_scores(spec)["score"].size == fc.read_scores(fits.cube().spec)["score"].size
+
+
+def test_a_part_that_cannot_be_guessed_is_a_question_mark(tmp_path):
+    frame = pd.DataFrame({"n": ["one", "two"], "m": ["x", "y"]})
+    found = described(tmp_path, frame)
+    assert found["suggestion"]["open"] == ["score", "unit", "change"]
+    assert 'score = "?"' in found["suggestion"]["spec"]
+    with pytest.raises(fc.FourcornerError):
+        fc.read_scores(fc.parse_spec(found["suggestion"]["spec"]), frame)
+
+
+def test_names_in_a_suggested_spec_are_quoted(tmp_path):
+    frame = scored(tasks=20).rename(columns={"view": 'the "view"\\', "margin": "margin [nats]"})
+    text = described(tmp_path, frame)["suggestion"]["spec"]
+    spec = fc.parse_spec(text)
+    assert 'the "view"\\' in spec.data.channel
+    assert spec.data.score == "margin [nats]"
+
+
+def test_a_unit_with_several_changes_gets_a_transition(tmp_path):
+    table = scored(tasks=20)
+    two = pd.concat([table.assign(step=f"{task}-{i}") for i, task in enumerate("ab")])
+    two["step"] = two["step"] + two["task"]
+    spec = fc.parse_spec(described(tmp_path, two)["suggestion"]["spec"])
+    assert (spec.data.unit, spec.data.transition) == ("task", "step")
+
+
+def test_a_spec_is_told_what_it_holds_and_which_strata_are_small():
+    spec = fc.parse_spec(SPEC.format(more=""))
+    frame = scored().drop(columns="wave")
+    found = doctor.describe_scores(fc.read_scores(spec, frame), spec)
+    assert found["holds"]["units"] == 12
+    assert found["holds"]["strata"] == [
+        {"stratum": "rare", "units": 3, "units_in_cohort": 3},
+        {"stratum": "usual", "units": 9, "units_in_cohort": 9},
+    ]
+    assert [said.split(":")[0] for said in found["small_strata"]] == ["rare", "usual"]
+    assert found["holds"]["waves"] is None
+    assert found["next"] == "fourcorner audit"
+    [model] = found["models"]
+    assert (model["applies"], model["why"]) == (True, None)
+    assert [said.split(":")[0] for said in found["not_available"]] == ["posterior of middle"]
+    assert found["funnel"] == fc.funnel(fc.read_scores(spec, frame))
+    json.dumps(found, allow_nan=False)
+
+
+def test_estimands_count_what_they_would_rest_on_and_carry_their_refusal():
+    spec = fc.parse_spec(SPEC.format(more=""))
+    frame = scored().drop(columns="wave")
+    corner = frame[~((frame["view"] == "generated") & (frame["state"] == "after"))]
+    holes = corner[~((corner["task"] == "t05") & (corner["view"] == "direct"))]
+    found = doctor.describe_scores(fc.read_scores(spec, holes), spec)
+    by = {row["name"]: row for row in found["estimands"]}
+    assert (by["direct"]["identified"], by["direct"]["units"]) == (True, 11)
+    assert not by["omega"]["identified"]
+    missing = [{"state": "after", "view": "generated"}]
+    assert by["omega"]["refused"]["missing"] == missing
+    assert by["omega"]["refused"]["would_identify"] == [missing]
+    assert by["omega"]["refused"]["witness"]["moves_contrast"] == 1.0
+    [model] = found["models"]
+    assert not model["applies"]
+    assert "never measured" in model["why"]
+    assert found["next"] == "fourcorner estimate"
+
+
+def test_weights_that_an_estimand_cannot_have_are_named():
+    spec = fc.parse_spec(SPEC.format(more=""))
+    frame = scored().drop(columns="wave")
+    gap = frame[~((frame["target"] == "rare") & (frame["view"] == "generated"))]
+    found = doctor.describe_scores(fc.read_scores(spec, gap), spec)
+    assert [(row["name"], row["weights"]) for row in found["weights"]] == [("omega", "equal")]
+
+
+def test_waves_and_sessions_say_whether_retry_noise_is_measured():
+    frame = scored(waves=("w1", "w2", "w3"))
+    frame["run"] = frame["wave"].map({"w1": "first", "w2": "second", "w3": "second"})
+    plain = 'replicate = { wave = ["w1", "w2", "w3"] }\n'
+    for more, sessions, measured in (
+        (plain, {"w1": "", "w2": "", "w3": ""}, True),
+        (plain + 'session = "run"', {"w1": "first", "w2": "second", "w3": "second"}, True),
+    ):
+        spec = fc.parse_spec(SPEC.format(more=more))
+        found = doctor.describe_scores(fc.read_scores(spec, frame), spec)["holds"]["waves"]
+        assert found["sessions"] == sessions
+        assert found["retry_noise"].startswith("measured") == measured
+    frame["run"] = frame["wave"]
+    spec = fc.parse_spec(SPEC.format(more=plain + 'session = "run"'))
+    found = doctor.describe_scores(fc.read_scores(spec, frame), spec)["holds"]["waves"]
+    assert found["retry_noise"].startswith("not measured")
+
+
+def test_both_are_told_on_the_terminal(capsys, tmp_path):
+    spec = SPEC.format(more="").replace("[data]", '[data]\npath = "scores.csv"')
+    (tmp_path / "spec.toml").write_text(spec)
+    scored().drop(columns="wave").to_csv(tmp_path / "scores.csv", index=False)
+    assert cli.run(["doctor", str(tmp_path / "spec.toml")]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    for words in ("12 units", "small stratum: rare", "channel view: direct, generated", "Next:"):
+        assert words in out
+    assert cli.run(["doctor", str(tmp_path / "scores.csv")]) == 0
+    out = capsys.readouterr().out
+    assert 'score = "margin"' in out
+    assert "A spec to start from" in out
