@@ -1,8 +1,8 @@
 """A contrast of cells that were observed, for each transition or unit.
 
 Invariant: a value needs the whole support, and what rounding leaves of corners that cancel is
-zero, so that its sign is never that of a rounding error. Pinned by `tests/test_design.py` and
-`tests/test_posterior.py`.
+zero, so that its sign is never that of a rounding error; both engines apply it here. Pinned by
+`tests/test_parts.py`.
 """
 
 from typing import NamedTuple

@@ -33,14 +33,8 @@ def audit(found: Audit) -> None:
     _funnel(console, found.funnel)
     collected = lines.collect(found)
     console.print(_estimates(found, collected))
-    for line in collected:
-        if line.bounds is not None:
-            asked = target(line.estimand.name, line.weights)
-            said = words.bounds(line.bounds, line.places)
-            console.print(f"bounds of {asked}: {said}", markup=False)
-    for note in lines.notes(collected):
-        console.print(f"note: {note}", markup=False)
-    for said in _parts(found):
+    notes = (f"note: {note}" for note in lines.notes(collected))
+    for said in (*_bounds(collected), *notes, *_parts(found)):
         console.print(said, markup=False)
     unsupported = claims(found)
     for refusal in unsupported.refusals:
@@ -55,6 +49,14 @@ def audit(found: Audit) -> None:
             console.print(f"{kind}: {words.few([claim.name for claim in listed])}", markup=False)
     if found.check_rows:
         _checks(console, found.check_rows)
+
+
+def _bounds(collected: Sequence[Line]) -> Iterator[str]:
+    """What the limits of censored scores allow."""
+    for line in collected:
+        if line.bounds is not None:
+            asked = target(line.estimand.name, line.weights)
+            yield f"bounds of {asked}: {words.bounds(line.bounds, line.places)}"
 
 
 def _parts(found: Audit) -> Iterator[str]:
