@@ -1,6 +1,7 @@
 """Missing cells, retry noise and scale groups: the density against dense multivariate normals."""
 
 import numpy as np
+import pytensor.tensor as pt
 import pytest
 import xarray as xr
 from scipy import stats
@@ -226,6 +227,35 @@ def test_the_two_densities_agree_where_both_apply():
         np.ascontiguousarray(basis.rows.T),
     )
     assert value == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("case", ["a cell that nobody has", "all of it", "retry noise"])
+def test_the_samplers_coordinates_are_a_bijection_with_their_jacobian(case):
+    *_, basis, data, priors = built(case)
+    assert (data.turn is None) == (case == "retry noise")
+    model = cells.collapsed(basis, data, priors)
+    packed = model[cells.UNIT_FACTOR]
+    value, transform = model.rvs_to_values[packed], model.rvs_to_transforms[packed]
+    inputs = packed.owner.inputs
+    options = {"mode": "FAST_COMPILE", "on_unused_input": "ignore"}
+    outputs_ = [packed, transform.log_jac_det(value, *inputs)]
+    there = model.compile_fn(model.replace_rvs_by_values(outputs_), model.value_vars, **options)
+    origin = model.initial_point()
+    np.testing.assert_allclose(origin[value.name], 0, atol=1e-8)
+    point, step, columns = somewhere(model), 1e-6, []
+    here = point[value.name]
+    natural, log_jacobian = there(point)
+    for place in range(len(here)):
+        moved = [here + sign * step * (np.arange(len(here)) == place) for sign in (1, -1)]
+        ends = [there({**point, value.name: end})[0] for end in moved]
+        columns.append((ends[0] - ends[1]) / (2 * step))
+    sign, log_det = np.linalg.slogdet(np.array(columns).T)
+    assert sign != 0
+    assert log_jacobian == pytest.approx(log_det, rel=1e-5, abs=1e-5)
+    back = transform.forward(pt.as_tensor(natural), *inputs)
+    (back,) = model.replace_rvs_by_values([back])
+    found = model.compile_fn(back, model.value_vars, **options)(point)
+    np.testing.assert_allclose(found, here, rtol=1e-6, atol=1e-6)
 
 
 def one_draw(model, basis, strata, draws):

@@ -253,13 +253,29 @@ def test_ids_that_look_alike_are_never_merged(table):
         "TRUE",
         "1e0",
         "2024-01-01",
-        "NULL",
-        "nan",
+        "nul",
+        "nano",
         "\u00e9",
         "e\u0301",
     ]
     rows = [[unit, "s", "k", *row[3:]] for unit in ids for row in cube()[:8]]
     assert read_scores(spec(), table(rows))["unit"].values.tolist() == sorted(ids)
+
+
+@pytest.mark.parametrize("lost", ["nan", "NA", "None", "<NA>", "NULL", "null", " NaN "])
+def test_an_id_that_reads_as_one_that_is_not_there_is_a_fault(table, lost):
+    rows = [[unit, "s", "k", *row[3:]] for unit in ("a", lost) for row in cube()[:8]]
+    with pytest.raises(TableError) as caught:
+        read_scores(spec(), table(rows))
+    (fault,) = caught.value.faults
+    assert "an id that reads as one that is not there" in fault
+    assert f"8 row(s); line 10 has {lost!r}" in fault
+
+
+def test_scores_whose_squares_overflow_are_a_fault(table):
+    rows = [[*row[:-1], f"{place}e101"] for place, row in enumerate(cube()[:16])]
+    with pytest.raises(TableError, match=r"scores reach 1\.5e\+102, whose squares overflow"):
+        read_scores(spec(), table(rows))
 
 
 def test_where_keeps_the_rows_of_its_levels(table):

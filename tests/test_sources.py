@@ -33,7 +33,7 @@ attributes = ["ok"]
 [estimands]
 omega = { omega = { view = ["d", "g"] } }
 """)
-IDS = ["007", "7", "1e5", "true", "2024-01-01", "null"]
+IDS = ["007", "7", "1e5", "true", "2024-01-01", "nul"]
 ROWS = pd.DataFrame(
     [
         (unit, phase, view, "k" + unit[0], unit > "1", None if n == 5 else n / 7)

@@ -1048,3 +1048,12 @@ def test_no_factor_takes_a_word_of_the_package(word, part):
     text = SMALL.replace("[estimands]", "[estimands2]").replace("channel =", "c =")
     found = faults(changed('unit = "id"', f'unit = "id"\n{part} = {{ {word} = [1, 2] }}', text))
     assert f"[data] {part} may not be called {word!r}" in " ".join(found)
+
+
+@pytest.mark.parametrize("formula", ["state * vie", "state * * view", "STATE*view", "1"])
+def test_a_formula_of_words_that_are_no_factors_is_a_fault(formula):
+    with pytest.raises(SpecError) as caught:
+        parse_spec(f'{SMALL}\n[model]\nstratum_effects = "{formula}"\n')
+    (fault,) = caught.value.faults
+    assert fault.startswith(f"[model] stratum_effects = {formula!r}: ")
+    assert "the factors are state, view" in fault

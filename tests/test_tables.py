@@ -68,7 +68,7 @@ margin = "num(logprob_m) - num(logprob_M)"
 omega = { omega = { limit = [1, 2] } }
 """)
 
-ITEMS = {"007": "x", "7": "x", "2024-01-01": "y", "true": "y", "1e5": "y", "NA": "x"}
+ITEMS = {"007": "x", "7": "x", "2024-01-01": "y", "true": "y", "1e5": "y", "NB": "x"}
 CARRIED = pd.DataFrame(
     [
         (item, group, state, limit, group.upper(), own, rival)
@@ -748,3 +748,16 @@ def test_the_digest_is_that_of_the_bytes(file):
     table = file("u.csv", "a,b\n1,2\n")
     with open_table(table) as opened:
         assert opened.sha256 == files.sha256(table)
+
+
+def test_a_column_that_comes_out_undefined_is_a_fault_that_names_the_row(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("item,y\na,2\nb,\nc,-1\n")
+    with pytest.raises(TableError, match=r"derive 'm': line 4: it is undefined \(NaN\) there"):
+        open_table(path, {"m": "sqrt(num(y))"}).__enter__()
+
+
+def test_a_number_that_was_missing_may_make_a_column_undefined():
+    frame = pd.DataFrame({"item": ["a", "b"], "y": [2.0, np.nan]})
+    with open_table(frame, {"m": "2 * y"}) as table:
+        assert table.frame("SELECT m FROM rows ORDER BY item")["m"].tolist()[0] == 4.0

@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -18,7 +19,7 @@ from fourcorner import weights as target_weights
 from fourcorner.asking import Asked, Resolved, Weights, resolved
 from fourcorner.contrasts import Contrast
 from fourcorner.design import engine as design
-from fourcorner.errors import OptionError
+from fourcorner.errors import NotAvailable, OptionError
 from fourcorner.io import files
 from fourcorner.results import Check, Estimate, Probability
 from fourcorner.spec import DesignSpec, Spec, parse_spec
@@ -126,10 +127,13 @@ def estimate(
     }
     chosen = {key: value for key, value in given.items() if value is not None}
     options = replace(DesignSpec() if spec is None else spec.design, **chosen)
-    if options.draws < 1:
-        raise OptionError(f"draws = {draws!r}: expected at least 1")
     if seed is None:
         seed = 0 if spec is None else spec.sampler.seed
+    _check_whole("draws", options.draws, 1)
+    _check_whole("seed", seed, 0)
+    _check_level(level)
+    if not isinstance(options.simultaneous, bool):
+        raise OptionError(f"simultaneous = {simultaneous!r}: expected True or False")
     rows = design.estimate(
         design.sample(data, cohort),
         *resolved(asked, weights, scores.strata(data)),
@@ -171,14 +175,22 @@ def posterior(
     Returns
     -------
     pandas.DataFrame
-        Two rows per estimand and mixture: for units like these, and for this cohort.
+        Two rows per estimand and mixture: for units like these, and for this cohort. Estimands
+        that the model has no posterior of are left out where others have one.
+
+    Raises
+    ------
+    NotAvailable
+        If the model has a posterior of none of them, with the reason for each.
     """
     from fourcorner.bayes import posterior as engine
 
     _check_level(level)
-    return results.frame(
-        engine.estimates(tree, *_of_tree(tree, asked, weights), level=level), Estimate
-    )
+    wanted = _of_tree(tree, asked, weights)
+    rows = engine.estimates(tree, *wanted, level=level)
+    if not rows:
+        raise NotAvailable("; ".join(engine.not_modelled(wanted[0])))
+    return results.frame(rows, Estimate)
 
 
 def probabilities(
@@ -213,7 +225,8 @@ def probabilities(
 
     if rope is None:
         rope = asked.model.rope if isinstance(asked, Spec) else tree.attrs.get("rope")
-    if rope is not None and not 0 < rope < math.inf:
+    number = isinstance(rope, int | float) and not isinstance(rope, bool)
+    if rope is not None and not (number and 0 < rope < math.inf):
         raise OptionError(f"rope = {rope!r}: expected a number above 0, in the score's units")
     rows = engine.probabilities(tree, *_of_tree(tree, asked, weights), rope=rope)
     return results.frame(rows, Probability)
@@ -308,8 +321,14 @@ def _mixtures(asked: Weights | str | Sequence[str], spec: Spec) -> Weights:
     return {text: target_weights.parse(text, spec.weights) for text in texts}
 
 
+def _check_whole(name: str, value: int, least: int) -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least:
+        raise OptionError(f"{name} = {value!r}: expected a whole number, {least} or more")
+
+
 def _check_level(level: float) -> None:
-    if not 0 < level < 1:
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise OptionError(f"level = {level!r}: expected a share between 0 and 1, such as 0.95")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from fourcorner import names
 from fourcorner.contrasts import Contrast
+from fourcorner.errors import OptionError
 from fourcorner.estimands import Estimand, as_estimands
 from fourcorner.spec import Spec
 from fourcorner.weights import TargetWeights, resolve_all
@@ -35,6 +36,8 @@ def resolved(asked: Asked, weights: Weights | None, strata: Sequence[str]) -> Re
     ------
     WeightsError
         If the weights do not fit the strata.
+    OptionError
+        If the request is none of these, or the weights are no mapping or an empty one.
 
     Examples
     --------
@@ -43,6 +46,9 @@ def resolved(asked: Asked, weights: Weights | None, strata: Sequence[str]) -> Re
     >>> [found.name for found in mixtures]
     ['empirical']
     """
+    if isinstance(weights, str) or (weights is not None and not weights):
+        msg = f"weights = {weights!r}: expected a mapping, such as {{'equal': 'equal'}}"
+        raise OptionError(msg)
     if weights is None:
         weights = asked.weights if isinstance(asked, Spec) else EMPIRICAL
     known = asked.weights if isinstance(asked, Spec) else {}

@@ -5,6 +5,7 @@ messages go to standard error. Pinned by `tests/test_cli.py`.
 """
 
 import importlib.metadata
+import io
 import sys
 import traceback
 from collections.abc import Callable, Generator, Sequence
@@ -49,6 +50,9 @@ Replace = Annotated[bool, typer.Option("--replace", help="An earlier run there m
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a console that cannot write → writes ? instead
+            stream.reconfigure(errors="replace")
     sys.exit(run(sys.argv[1:]))
 
 
@@ -61,6 +65,8 @@ def run(arguments: list[str]) -> int:
         return _no_result(str(error))
     except (KeyboardInterrupt, typer.Abort):
         return _no_result(STOPPED)
+    except OSError as error:
+        return _no_result(f"cannot write: {error.strerror or error}")
     except Exception as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # typer has printed the help
             return DONE

@@ -6,6 +6,7 @@ description leaves nothing out that changes the value. Pinned by `tests/test_est
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
 from fourcorner import contrasts, names
 from fourcorner.contrasts import Contrast
@@ -165,20 +166,39 @@ def as_estimands(asked: Spec | Contrast | Mapping[str, Contrast | Estimand]) -> 
     -------
     dict of str to Estimand
 
+    Raises
+    ------
+    ContrastError
+        If it is none of these.
+
     Examples
     --------
     >>> from fourcorner.contrasts import gain
     >>> as_estimands({"direct": gain(view="direct")})["direct"].statistic
     'mean'
     """
-    if isinstance(asked, Spec):
-        return _from_spec(asked)
-    if isinstance(asked, Contrast):
-        return {asked.name: Estimand(asked.name, asked)}
-    return {
-        name: replace(item, name=name) if isinstance(item, Estimand) else Estimand(name, item)
-        for name, item in asked.items()
-    }
+    match asked:
+        case Spec():
+            return _from_spec(asked)
+        case Contrast():
+            return {asked.name: Estimand(asked.name, asked)}
+        case Mapping():
+            return {name: _named(name, item) for name, item in asked.items()}
+    return _refuse("asked", asked)
+
+
+def _named(name: str, item: Contrast | Estimand) -> Estimand:
+    match item:
+        case Estimand():
+            return replace(item, name=name)
+        case Contrast():
+            return Estimand(name, item)
+    return _refuse(f"asked[{name!r}]", item)
+
+
+def _refuse(what: str, got: object) -> NoReturn:
+    msg = f"{what} = {got!r}: expected a spec, a contrast, or a mapping of names to contrasts"
+    raise ContrastError(msg)
 
 
 def _from_spec(spec: Spec) -> dict[str, Estimand]:

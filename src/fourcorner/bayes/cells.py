@@ -27,6 +27,7 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
+from numpy.typing import NDArray
 
 from fourcorner import names
 from fourcorner.bayes import density, missing
@@ -109,7 +110,7 @@ def collapsed(basis: Basis, data: CellData, priors: Priors) -> pm.Model:
     with pm.Model(coords=coords(basis, data.strata)) as model:
         held = {name: pm.Data(name, value) for name, value in values(data, priors).items()}
         scale = _scales(held[SCALES], basis)
-        factor, tau_sd, log_spread = _variances(basis, len(data.strata), scale, held)
+        factor, tau_sd, log_spread = _variances(basis, len(data.strata), scale, held, data.turn)
         off = held[MEAN] - prior_location(basis, scale)
         common = prior_variance(basis, scale)
         if data.alike:
@@ -193,7 +194,11 @@ def _retry_sd(scale: Mapping[str, Graph]) -> Graph:
 
 
 def _variances(
-    basis: Basis, strata: int, scale: dict[str, Graph], held: Mapping[str, Graph] | None = None
+    basis: Basis,
+    strata: int,
+    scale: dict[str, Graph],
+    held: Mapping[str, Graph] | None = None,
+    turn: NDArray[np.float64] | None = None,
 ) -> tuple[Graph, Graph, Graph]:
     """Cholesky factor of Σ; τ σ of every effect, zero where strata agree; log s of every stratum.
 
@@ -214,7 +219,8 @@ def _variances(
     if held is None:
         packed = factor_prior(*prior, name=UNIT_FACTOR)
     else:
-        packed = whitened_factor(UNIT_FACTOR, held[REFERENCE], held[COUNT], log_spread, *prior)
+        of = (held[REFERENCE], held[COUNT], log_spread)
+        packed = whitened_factor(UNIT_FACTOR, *of, *prior, turn)
     factor = unpacked(packed, size)
     sds = pm.Deterministic(
         names.VAR_UNIT_SD, pt.sqrt(pt.sqr(factor).sum(axis=1)), dims=names.COMPONENT

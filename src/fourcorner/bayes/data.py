@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 ROUNDING = 1e-12  # relative
 LARGEST = 1e100
 LEFT = 0.1
+SELDOM = 0.2
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class CellData:
         Groups of units by what they miss, where cells are missing.
     retries : Retries, optional
         Retry noise, where it is measured.
+    turn : ndarray of shape (effects, effects), optional
+        Cells, the seldom observed last, to effects; None where no cell is seldom observed.
     """
 
     strata: tuple[str, ...]
@@ -55,6 +58,7 @@ class CellData:
     group: NDArray[np.int64]
     incomplete: Groups | None = None
     retries: Retries | None = None
+    turn: Floats | None = None
 
     @property
     def groups(self) -> Groups:
@@ -72,14 +76,18 @@ class CellData:
     def reference(self, sd: Floats) -> Floats:
         """Cholesky factor of the pooled covariance within strata, its triangle packed by rows.
 
-        Retry noise is taken off, a tenth of any direction's variance left. `sd`, by effect or one
-        for all, is that of one unit more than there are, so that few units do as well.
+        Of effects, or of cells in the order of `turn` where there is one. Retry noise is taken
+        off, a tenth of any direction's variance left. `sd`, by effect or one for all, is that of
+        one unit more than there are, so that few units do as well.
         """
         effects = self.mean.shape[1]
         pooled = self.scatter.sum(axis=0) + np.eye(effects) * sd**2
         factor = np.linalg.cholesky(pooled / (self.count.sum() - len(self.strata) + 1))
         if self.retries is not None:
             factor = _less(factor, self.retries, self.group)
+        if self.turn is not None:
+            root = np.linalg.solve(self.turn, factor)
+            factor = np.linalg.cholesky(root @ root.T)
         return factor[np.tril_indices(effects)]
 
     def standardised(self, order: NDArray[np.int64]) -> "CellData":
@@ -102,6 +110,7 @@ class CellData:
             self.group,
             None if lost is None else lost.standardised(location, scale),
             None if again is None else again.standardised(self.scale),
+            self.turn,
         )
 
 
@@ -225,7 +234,15 @@ def sufficient(
         scatter += to_effects.T @ spare @ to_effects
     incomplete = grouped(codes, missing, coefficients) if missing.any() else None
     known = (tuple(strata), count, mean, scatter, location, scale, basis.group)
-    return CellData(*known, incomplete, retries)
+    return CellData(*known, incomplete, retries, _turn(~missing, to_effects))
+
+
+def _turn(seen: NDArray[np.bool_], to_effects: Floats) -> Floats | None:
+    """Cells to effects with seldom observed cells last, in the order of how often; None if none."""
+    share = seen.mean(axis=0)
+    if share.min() >= SELDOM:
+        return None
+    return to_effects[np.argsort(-np.minimum(share, SELDOM), kind="stable")].T
 
 
 def _by_stratum(

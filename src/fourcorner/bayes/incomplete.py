@@ -103,7 +103,7 @@ def completed(flat: Floats, codes: Whole, strata: int, ridge: Floats) -> tuple[F
     codes : ndarray of int, shape (units,)
     strata : int
     ridge : ndarray of shape (cells,)
-        Variance of each cell in one unit more than there are.
+        Variance of each cell in one unit more than there are, and of a cell that nobody has.
 
     Returns
     -------
@@ -115,7 +115,8 @@ def completed(flat: Floats, codes: Whole, strata: int, ridge: Floats) -> tuple[F
     mean = stratum_means(flat, codes, strata)
     filled = np.where(missing, mean[codes], flat)
     cells = flat.shape[1]
-    covariance = _covariance(filled - mean[codes], np.zeros((cells, cells)), ridge, strata)
+    unseen = np.diag(np.where(missing.all(axis=0), len(flat) * ridge, 0.0))
+    covariance = _covariance(filled - mean[codes], unseen, ridge, strata)
     patterns, inverse = np.unique(missing, axis=0, return_inverse=True)
     members = [np.flatnonzero(inverse == i) for i in range(len(patterns))]
     spare = np.zeros((strata, cells, cells))

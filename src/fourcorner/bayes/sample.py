@@ -73,6 +73,7 @@ def compile_model(basis: Basis, data: CellData, priors: Priors) -> Compiled:
         data.strata,
         data.alike,
         data.retries is not None,
+        None if data.turn is None else data.turn.tobytes(),
     )
     if key not in _compiled:
         start = time.perf_counter()

@@ -6,6 +6,10 @@ with an sd near 1/√N. Where strata differ in spread, what the data know is L t
 mean of s over units: so that is what takes the place of L. The prior stays what it was; only the
 coordinates that the sampler sees depend on the data.
 
+Where hardly anyone has some cell, what the data leave open is that cell's row of a factor of the
+covariance of cells, if the cell comes last. So there L̂ is the factor in that order of cells, turned
+into effects, and L the Cholesky factor of what comes out.
+
 Invariant: a bijection onto lower triangles with a positive diagonal, with the log determinant of
 its Jacobian. Pinned by `tests/test_cell_model.py`.
 """
@@ -15,9 +19,11 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from numpy.typing import NDArray
 from pymc.distributions.transforms import LogExpM1, Transform
 from pytensor.tensor.linalg import solve_triangular
 
+Floats = NDArray[np.float64]
 Graph = Any  # a PyTensor variable; numpy arrays do as well
 
 
@@ -44,7 +50,14 @@ def unpacked(packed: Graph, size: int) -> Graph:
 
 
 def whitened_factor(
-    name: str, reference: Graph, count: Graph, log_spread: Graph, eta: Graph, sd: Graph, size: int
+    name: str,
+    reference: Graph,
+    count: Graph,
+    log_spread: Graph,
+    eta: Graph,
+    sd: Graph,
+    size: int,
+    turn: Floats | None = None,
 ) -> Graph:
     """A packed Cholesky factor with the prior of `factor_prior`, in whitened coordinates.
 
@@ -52,7 +65,7 @@ def whitened_factor(
     ----------
     name : str
     reference : tensor of shape (size (size + 1) / 2,)
-        L̂, packed by rows; its diagonal is positive.
+        L̂, or what `turn` is multiplied by for it, packed by rows; its diagonal is positive.
     count, log_spread : tensor of shape (strata,)
         Units of each stratum and log s.
     eta : scalar tensor
@@ -60,6 +73,8 @@ def whitened_factor(
     sd : tensor of shape (size,)
         Of the prior.
     size : int
+    turn : ndarray of shape (size, size), optional
+        Turns the frame in which the reference is triangular into that of L.
 
     Returns
     -------
@@ -70,7 +85,9 @@ def whitened_factor(
         return pm.logp(factor_prior(parameters[-2], parameters[-1], size), value)
 
     def start(_: Graph, __: Graph, reference: Graph, *___: Graph) -> Graph:
-        return reference
+        if turn is None:
+            return reference
+        return _factor_of(turn @ unpacked(reference, size))[np.tril_indices(size)]
 
     return pm.CustomDist(
         name,
@@ -82,7 +99,7 @@ def whitened_factor(
         logp=log_prior,
         support_point=start,
         signature="(m),(g),(g),(),(k)->(m)",
-        default_transform=_Whitened(size),
+        default_transform=_Whitened(size) if turn is None else _Turned(size, turn),
     )
 
 
@@ -122,3 +139,33 @@ class _Whitened(Transform):
         units = count.sum()
         shift = -(count * log_spread).sum() / units
         return unpacked(reference, self.size), pt.sqrt(units), shift
+
+
+class _Turned(_Whitened):
+    """The same with L the Cholesky factor of L̂ C⁻¹ (L̂ C⁻¹)ᵀ, L̂ being a turned triangle."""
+
+    def __init__(self, size: int, turn: Floats) -> None:
+        super().__init__(size)
+        self.turn, self.back = turn, np.linalg.inv(turn)
+
+    def forward(self, value: Graph, *inputs: Graph) -> Graph:
+        turned = _factor_of(self.back @ unpacked(value, self.size))
+        return super().forward(turned[np.tril_indices(self.size)], *inputs)
+
+    def backward(self, value: Graph, *inputs: Graph) -> Graph:
+        triangle = unpacked(super().backward(value, *inputs), self.size)
+        return _factor_of(self.turn @ triangle)[np.tril_indices(self.size)]
+
+    def log_jac_det(self, value: Graph, *inputs: Graph) -> Graph:
+        before = super().backward(value, *inputs)
+        triangle = unpacked(before, self.size)
+        after = _factor_of(self.turn @ triangle)
+        falling = np.arange(self.size, 0, -1)
+        logs = pt.log(pt.diag(triangle)) - pt.log(pt.diag(after))
+        constant = (self.size + 1) * np.linalg.slogdet(self.turn)[1]
+        return super().log_jac_det(value, *inputs) + constant + (falling * logs).sum()
+
+
+def _factor_of(root: Graph) -> Graph:
+    """Cholesky factor of the square of a matrix."""
+    return pt.linalg.cholesky(root @ root.T)

@@ -12,10 +12,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from fourcorner.contrasts.algebra import Contrast
+from fourcorner.scores import ROUNDING
 
 Floats = NDArray[np.float64]
-
-ROUNDING = 1e-12  # relative to the scores
 
 
 class Values(NamedTuple):
@@ -46,7 +45,7 @@ def contrast_values(cells: xr.DataArray, contrast: Contrast) -> Values:
     Returns
     -------
     Values
-        In the scores' units; a value no larger than 1e-12 of its own corners is exactly 0.
+        In the scores' units; a value that is but the rounding of its own corners is exactly 0.
 
     Raises
     ------

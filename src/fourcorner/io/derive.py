@@ -90,8 +90,28 @@ def _evaluation_faults(table: "Table", made: Mapping[str, str]) -> list[str]:
             low, high = (low, middle) if failure(low, middle) else (middle + 1, high)
         return [f"{table.place(low)}: {first_line(failure(low, low) or failed)}"]
     counted = f"SELECT count(*), count(DISTINCT {ROW}) FROM ({_selection(made, 'FROM rows')})"
-    whole = table.one(counted) == (total, total)
-    return [] if whole else ["it makes several rows of one, or none"]
+    if table.one(counted) != (total, total):
+        return ["it makes several rows of one, or none"]
+    return _undefined(table, made)
+
+
+def _undefined(table: "Table", made: Mapping[str, str]) -> list[str]:
+    """The first row in which the last new column is NaN though no number in it is."""
+    *_, (name, expression) = made.items()
+    named = {column: quote(sql) for column, sql in sql_names(table.columns).items()}
+    floats = [column for column in table.columns if table.types[column] in {"FLOAT", "DOUBLE"}]
+    used = [named[column] for column in floats if named[column] in expression]
+    given = "".join(f" AND NOT isnan({column})" for column in used)
+    value = quote(name)
+    (first,) = table.one(
+        f"SELECT min({ROW}) FROM ({_selection(made, 'FROM rows')}) "
+        f"WHERE typeof({value}) IN ('FLOAT', 'DOUBLE') "
+        f"AND isnan(TRY_CAST({value} AS DOUBLE)){given}"
+    )
+    if first is None:
+        return []
+    hint = "keep such rows out with CASE WHEN … THEN … END, which leaves them not measured"
+    return [f"{table.place(first)}: it is undefined (NaN) there; {hint}"]
 
 
 def _in_words(error: duckdb.Error, table: "Table") -> str:

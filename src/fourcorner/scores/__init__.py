@@ -12,10 +12,12 @@ from fourcorner.scores.cells import (
     waves,
 )
 from fourcorner.scores.funnel import REASONS, STAGES, funnel
+from fourcorner.scores.margins import ROUNDING
 from fourcorner.scores.read import read_scores
 
 __all__ = [
     "REASONS",
+    "ROUNDING",
     "STAGES",
     "cells",
     "censoring_bounds",

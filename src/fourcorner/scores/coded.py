@@ -24,7 +24,7 @@ from fourcorner.scores.typed import (
     text_sql,
     where_sql,
 )
-from fourcorner.scores.validation import blank
+from fourcorner.scores.validation import blank, means_nothing
 from fourcorner.sections import canonical
 from fourcorner.spec import DataSpec
 
@@ -103,7 +103,7 @@ def _spelt(found: list[str]) -> dict[str, list[str]]:
 def suspicious(table: Table, data: DataSpec) -> bool:
     """Whether an id or label is empty or changes where it may not, by the keys alone."""
     ids = ["u", *(["t"] if data.transition else [])]
-    odd = [f"({blank(item)} OR contains({item}, chr(0)))" for item in ids]
+    odd = [f"({blank(item)} OR contains({item}, chr(0)) OR {means_nothing(item)})" for item in ids]
     kept = [short for short in labels(data) if short != "c"]
     odd += [f"{short}_ <> {short}__" for short in kept]
     odd += [blank(short) for short in kept if short in {"s", "g"}]

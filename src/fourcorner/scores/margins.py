@@ -15,7 +15,7 @@ import xarray as xr
 
 from fourcorner import names
 
-ROUNDING = 1e-12  # relative
+ROUNDING = 16 * float(np.finfo(float).eps)  # relative; of a few dozen operations
 
 
 def margin_bounds(scores: xr.Dataset, averaged: Sequence[str]) -> tuple[xr.DataArray, xr.DataArray]:

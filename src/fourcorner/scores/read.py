@@ -6,6 +6,7 @@ is NaN there and counted in the funnel, never filled and never dropped. Every fa
 reported in one `TableError`. Pinned by `tests/test_scores.py`.
 """
 
+import numpy as np
 import xarray as xr
 
 from fourcorner import names
@@ -31,6 +32,8 @@ from fourcorner.scores.validation import (
     where_faults,
 )
 from fourcorner.spec import DataSpec, Spec
+
+LARGEST = 1e100
 
 
 def read_scores(spec: Spec, table: object = None) -> xr.Dataset:
@@ -139,6 +142,11 @@ def _dataset(table: Table, data: DataSpec, faults: list[str]) -> xr.Dataset | No
         found = found.assign_coords({names.SESSION: (names.WAVE, sessions)})
     scored = names.SCORE if options is None else names.OPTION_SCORE
     faults += copied_waves(found, scored)
+    largest = float(np.nanmax(np.abs(found[scored].values), initial=0.0))
+    if largest > LARGEST:
+        faults.append(
+            f"{data.measure}: scores reach {largest:.3g}, whose squares overflow; use another unit"
+        )
     return found
 
 

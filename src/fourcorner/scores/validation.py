@@ -16,6 +16,7 @@ from fourcorner.spec import DataSpec
 
 EXAMPLES = 3
 BLANK = r"\s*"
+NOTHING = ("nan", "NaN", "NAN", "NaT", "NA", "N/A", "<NA>", "None", "NULL", "Null", "null")
 
 
 def where_faults(table: Table, data: DataSpec) -> Iterator[str]:
@@ -41,6 +42,11 @@ def blank(short: str) -> str:
     return f"({short} IS NULL OR regexp_full_match({short}, '{BLANK}'))"
 
 
+def means_nothing(short: str) -> str:
+    """SQL for an id that is how some program writes one that is not there."""
+    return f"trim({short}) IN ({', '.join(literal(word) for word in NOTHING)})"
+
+
 def value_faults(table: Table, data: DataSpec) -> Iterator[str]:
     """Scores that are no numbers, flags that are no truth values, ids and labels that are empty."""
     checks = list(_value_checks(data))
@@ -55,11 +61,14 @@ def _value_checks(data: DataSpec) -> Iterator[tuple[str, str, str]]:
     """Condition of a fault, column that shows it, and its words."""
     yield blank("u"), "u", f"{data.unit}: an empty unit id"
     yield "contains(u, chr(0))", "u", f"{data.unit}: an id with a null character"
+    lost = "an id that reads as one that is not there; drop such rows, or spell it otherwise"
+    yield means_nothing("u"), "u", f"{data.unit}: {lost}"
     for i, column in enumerate(data.score_columns):
         yield from _number_checks(f"y{i}", column)
     if data.transition:
         yield blank("t"), "t", f"{data.transition}: an empty id"
         yield "contains(t, chr(0))", "t", f"{data.transition}: a null character"
+        yield means_nothing("t"), "t", f"{data.transition}: {lost}"
     labels = {"s": (data.stratum, "stratum"), "g": (data.target, "target")}
     for short, (name, what) in {**labels, "c": (data.candidate, "candidate")}.items():
         if name:

@@ -4,10 +4,12 @@ Invariant: what is not given is None or a default that is documented. Pinned by
 `tests/test_spec.py`.
 """
 
+import re
 from dataclasses import dataclass, fields, replace
 
 from fourcorner import names
-from fourcorner.sections import Section, nearest
+from fourcorner.sections import Section, nearest, show
+from fourcorner.spec.data import DataSpec
 
 FAMILIES = ("normal",)
 COHORTS = (names.COHORT_JOINT, names.COHORT_OBSERVED)
@@ -60,7 +62,7 @@ class SamplerSpec:
     seed: int = 0
 
 
-def read_model(section: Section) -> ModelSpec:
+def read_model(section: Section, data: DataSpec | None) -> ModelSpec:
     """Family, formulas, cohort and region of practical equivalence."""
     family = section.text("family", default="normal") or "normal"
     if family not in FAMILIES:
@@ -76,8 +78,24 @@ def read_model(section: Section) -> ModelSpec:
         cohort=cohort,
         rope=section.number("rope", test=lambda x: x > 0, wanted="a number above 0"),
     )
+    for key in ("effects", "stratum_effects"):
+        formula = getattr(model, key)
+        if data is not None and formula is not None:
+            _check_formula(section, key, formula, data)
     section.finish()
     return model
+
+
+def _check_formula(section: Section, key: str, formula: str, data: DataSpec) -> None:
+    """Every word of a formula is a factor."""
+    for word in re.split(r"[*:+]", formula):
+        name = word.strip()
+        if name not in data.factors:
+            what = f"no factor {name!r}{nearest(name, data.factors)}" if name else "an empty part"
+            section.fault(
+                f"{key} = {show(formula)}: {what}; the factors are {', '.join(data.factors)}"
+            )
+            return
 
 
 def read_priors(section: Section) -> PriorSpec:
