@@ -76,7 +76,7 @@ def test_joint_cohort_is_complete_in_every_cell():
         ({"resampling": "within_stratum"}, "did you mean 'within_strata'"),
         ({"interval": "bootstrap"}, "expected 'percentile' or"),
         ({"simultaneous": True, "interval": "rescaled"}, "give one of them"),
-        ({"draws": 0}, "at least 1"),
+        ({"draws": 0}, "1 or more"),
         ({"level": 95}, "between 0 and 1"),
         ({"level": 1.0}, "between 0 and 1"),
     ],

@@ -169,9 +169,8 @@ def test_what_cannot_be_fitted_is_said():
     flat = table.assign(margin=1.0)
     with pytest.raises(fc.NotAvailable, match="do not vary"):
         fc.fit(fc.read_scores(spec, flat), spec)
-    wrong = fc.parse_spec(spec.text + '\n[model]\neffects = "state * vew"\n')
     with pytest.raises(fc.SpecError, match="did you mean 'view'"):
-        fc.fit(fc.read_scores(wrong, table), wrong)
+        fc.parse_spec(spec.text + '\n[model]\neffects = "state * vew"\n')
 
 
 # The observed cohort with waves
