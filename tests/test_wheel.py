@@ -50,7 +50,7 @@ def test_the_demo_runs_from_the_wheel_in_an_empty_folder(unpacked, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert {row["method"] for row in document["estimates"]} == {"design", "posterior"}
+    assert {row["method"] for row in document["estimates"]} == {"design", "posterior", "unpooled"}
     assert "fourcorner-demo/report.html" in done.stderr
     assert (tmp_path / "fourcorner-demo" / "complete.json").is_file()
     provenance = json.loads((tmp_path / "fourcorner-demo" / "provenance.json").read_text())
