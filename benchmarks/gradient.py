@@ -19,6 +19,7 @@ Runner = Callable[[int], Any]
 
 WORD = ctypes.c_ssize_t
 _kept: list[NDArray[Any]] = []  # what C functions point at
+_programs: list[Any] = []
 
 
 def least(runners: Mapping[str, Runner], calls: int, rounds: int) -> dict[str, float]:
@@ -40,7 +41,7 @@ def sampler_gradient(program: Any, points: Floats) -> Runner:
     rows, size = points.shape
     start, slope, value = _hold(points), _hold(np.zeros(size)), _hold(np.zeros(1))
     data = program.user_data.ctypes.data
-    _kept.append(program.user_data)
+    _programs.append(program)  # its data hold addresses of arrays that live as long as it does
 
     @numba.njit
     def run(calls):
@@ -49,9 +50,12 @@ def sampler_gradient(program: Any, points: Floats) -> Runner:
             failed += function(size, start + 8 * size * (i % rows), slope, value, data)
         return failed
 
-    if run(rows) != 0:
-        raise RuntimeError("the density failed at one of the points")
-    return run
+    def checked(calls: int) -> None:
+        if run(calls) != 0:
+            raise RuntimeError("the density failed at one of the points")
+
+    checked(rows)
+    return checked
 
 
 def bare_work(factors: Floats, owns: Floats, strata: int) -> dict[str, Runner]:
