@@ -13,6 +13,7 @@ from fourcorner import names
 from fourcorner.contrasts import gain, omega
 from fourcorner.design import breakdowns as module
 from fourcorner.design import engine
+from fourcorner.design.applied import applied
 from fourcorner.design.breakdowns import breakdowns
 from fourcorner.design.leave_one_out import leave_one_out
 from fourcorner.design.options import Options
@@ -185,10 +186,10 @@ def test_leaving_one_out_does_not_need_memory_for_every_unit_in_every_stratum():
     along = {"unit": codes.astype(str), "stratum": (codes % strata).astype(str)}
     sample = engine.sample(dataset(dense, {"state": ["before", "after"], "view": ["a"]}, along))
     asked = resolve_all(WEIGHTS, list(sample.strata))
-    (applied,) = engine.applied(sample, [GAIN])
+    (values,) = applied(sample, [GAIN])
     tracemalloc.start()
     try:
-        rows = list(leave_one_out(sample, GAIN, applied, asked, Options()))
+        rows = list(leave_one_out(sample, GAIN, values, asked, Options()))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

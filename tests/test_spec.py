@@ -634,7 +634,7 @@ def test_a_wrong_data_table_is_told(text, words):
         ("a = 1", "[estimands] a = 1: expected a table"),
         (
             "a = {}",
-            "one of gain, omega, endpoint_shift, diagonal, allocation, difference; got none",
+            "needs exactly one of gain, omega, endpoint_shift, diagonal, allocation, ",
         ),
         ("a = { gain = {view = 'direct'}, omega = {} }", "got gain and omega"),
         ("a = { gain = 'direct' }", "[estimands.a] gain = 'direct': expected a table"),

@@ -45,7 +45,7 @@ from fourcorner.errors import (
     TableError,
     WeightsError,
 )
-from fourcorner.estimands import Estimand
+from fourcorner.estimands import Estimand, signs
 from fourcorner.scores import cells, funnel, read_scores
 from fourcorner.spec import Spec, parse_spec
 
@@ -84,4 +84,5 @@ __all__ = [
     "save_run",
     "shapley",
     "shapley_interaction",
+    "signs",
 ]

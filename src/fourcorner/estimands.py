@@ -4,13 +4,15 @@ Invariant: what a spec declares and what Python builds are the same `Contrast` o
 description leaves nothing out that changes the value. Pinned by `tests/test_estimands.py`.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from fourcorner import contrasts, names
+from fourcorner import contrasts, measures, names
 from fourcorner.contrasts import Contrast
-from fourcorner.errors import ContrastError
+from fourcorner.errors import ContrastError, SpecError
+from fourcorner.measures import Measure
 from fourcorner.sections import canonical, nearest
 from fourcorner.spec import EstimandSpec, Spec
 from fourcorner.spec.differences import build_order
@@ -36,6 +38,9 @@ class Estimand:
         The waves that are averaged; empty for all that are declared.
     weight_by : {"transition", "unit"}
         Whether every transition counts alike or every unit, its transitions sharing its weight.
+    measure : Measure or None
+        What is taken of each transition in place of the contrast, a difference of two gains; None
+        for the contrast itself. It decides the statistic, a mean or a rate.
 
     Raises
     ------
@@ -55,9 +60,11 @@ class Estimand:
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     wave: tuple[str, ...] = ()
     weight_by: str = names.BY_TRANSITION
+    measure: Measure | None = None
 
     def __post_init__(self) -> None:
-        _check_choice(self.name, "statistic", self.statistic, names.STATISTICS)
+        own = names.STATISTICS if self.measure is None else (self.measure.statistic,)
+        _check_choice(self.name, "statistic", self.statistic, own)
         _check_choice(self.name, "weight_by", self.weight_by, COUNTED_BY)
         where = {
             attribute: _levels(self.name, attribute, given)
@@ -70,6 +77,15 @@ class Estimand:
             object.__setattr__(self, "between", _groups(self.name, self.between, where))
 
     @property
+    def limits(self) -> tuple[float, float] | None:
+        """What its value can be at least and at most; None where it is in native units."""
+        if self.measure is not None:
+            own = self.measure.limits
+        else:
+            own = (0.0, 1.0) if self.statistic == names.NEGATIVE_SHARE else None
+        return own if own is None or self.between is None else (-1.0, 1.0)
+
+    @property
     def description(self) -> str:
         """What is measured, in words: the contrast, the statistic and whom it is about.
 
@@ -80,6 +96,9 @@ class Estimand:
         >>> Estimand("step", step, "median", where={"step_type": ("search",)}).description
         'median of gain(direct); where step_type = search'
         """
+        if self.measure is not None:
+            of = " and ".join(gain.name for gain in self.contrast.parts)
+            return "; ".join([f"{self.measure.description}: {of}", *modifiers(self)])
         statistic = self.statistic.replace("_", " ")
         of = "" if self.statistic == names.MEAN else f"{statistic} of "
         mixed = self.contrast.kind == contrasts.ALLOCATION and not self.contrast.cancels_offsets
@@ -154,6 +173,58 @@ def _groups(
 Estimands = Mapping[str, Estimand]
 
 
+def signs(
+    name: str,
+    first: Contrast,
+    second: Contrast,
+    *,
+    dead_zones: Sequence[float] = measures.DEAD_ZONES,
+    repeated: bool = True,
+    **about: Any,  # noqa: ANN401 - fields of an Estimand
+) -> dict[str, Estimand]:
+    """Sign stability of two channels: how often their gains have opposite signs.
+
+    Parameters
+    ----------
+    name : str
+        Rows are called ``name.cross_channel`` and so on; see `fourcorner.measures`.
+    first, second : Contrast
+        A gain in each channel.
+    dead_zones : sequence of float
+        Gains must be further from zero than this to count; native units.
+    repeated : bool
+        Whether the scores have several waves of one session: without them there is no row of
+        retries.
+    **about
+        `between`, `where`, `wave`, `weight_by` of an `Estimand`.
+
+    Returns
+    -------
+    dict of name to Estimand
+
+    Examples
+    --------
+    >>> from fourcorner.contrasts import gain
+    >>> asked = signs("stable", gain(view="direct"), gain(view="generated"), repeated=False)
+    >>> asked["stable.cross_channel"].description
+    'the gains have opposite signs: gain(direct) and gain(generated)'
+    """
+    _check_zones(name, dead_zones)
+    both = second - first
+    return {
+        f"{name}.{row}": Estimand(
+            f"{name}.{row}", both, measure.statistic, measure=measure, **about
+        )
+        for row, measure in measures.signs(dead_zones, repeated=repeated).items()
+    }
+
+
+def _check_zones(name: str, zones: Sequence[float]) -> None:
+    fit = all(isinstance(zone, int | float) and 0 < zone < math.inf for zone in zones)
+    if not fit or len(set(zones)) < len(zones):
+        raise ContrastError(f"{name}: dead_zones = {zones!r}; expected numbers above 0, each once")
+
+
 def as_estimands(asked: Spec | Contrast | Mapping[str, Contrast | Estimand]) -> dict[str, Estimand]:
     """Read whatever a caller asks for as named estimands, in the order given.
 
@@ -205,23 +276,50 @@ def _from_spec(spec: Spec) -> dict[str, Estimand]:
     built: dict[str, Contrast] = {}
     for name in build_order(spec.estimands):
         declared = spec.estimands[name]
+        if declared.is_family:
+            continue
         if declared.difference is None:
             built[name] = _declared(declared, spec).renamed(name)
         else:
             first, second = (built[part] for part in declared.difference)
             built[name] = (second - first).renamed(name)
+    found: dict[str, Estimand] = {}
+    for name, declared in spec.estimands.items():
+        about = _about(declared, spec)
+        if declared.is_family:
+            rows = _family(name, declared, spec, about)
+        else:
+            rows = {name: Estimand(name, built[name], declared.statistic, **about)}
+        for twice in rows.keys() & (found.keys() | spec.estimands.keys() - {name}):
+            raise SpecError(
+                [f"[estimands] {name}: its row {twice!r} is an estimand too; rename one"]
+            )
+        found |= rows
+    return found
+
+
+def _about(declared: EstimandSpec, spec: Spec) -> dict[str, Any]:
+    """Whom an estimand is about."""
     return {
-        name: Estimand(
-            name,
-            built[name],
-            declared.statistic,
-            declared.between,
-            {_coordinate(key, spec): levels for key, levels in declared.where.items()},
-            declared.wave,
-            declared.weight_by,
-        )
-        for name, declared in spec.estimands.items()
+        "between": declared.between,
+        "where": {_coordinate(key, spec): levels for key, levels in declared.where.items()},
+        "wave": declared.wave,
+        "weight_by": declared.weight_by,
     }
+
+
+def _family(
+    name: str, declared: EstimandSpec, spec: Spec, about: Mapping[str, Any]
+) -> dict[str, Estimand]:
+    """The rows of an estimand that stands for several."""
+    over = _over(declared, spec)
+    first, second = (
+        contrasts.gain(at={**over, **{factor: pair[i] for factor, pair in declared.levels.items()}})
+        for i in (0, 1)
+    )
+    zones = measures.DEAD_ZONES if declared.dead_zones is None else declared.dead_zones
+    waves = declared.wave or spec.data.replicate.get(names.WAVE, ())
+    return signs(name, first, second, dead_zones=zones, repeated=len(waves) > 1, **about)
 
 
 def _coordinate(column: str, spec: Spec) -> str:
@@ -229,9 +327,14 @@ def _coordinate(column: str, spec: Spec) -> str:
     return names.STRATUM if column == spec.data.stratum else column
 
 
+def _over(declared: EstimandSpec, spec: Spec) -> dict[str, Sequence[str]]:
+    """The channel factors that are fixed or averaged, with their levels."""
+    averaged = {factor: spec.data.channel[factor] for factor in declared.average_over}
+    return {**declared.at, **averaged}
+
+
 def _declared(declared: EstimandSpec, spec: Spec) -> Contrast:
-    channel = spec.data.channel
-    over = {**declared.at, **{factor: channel[factor] for factor in declared.average_over}}
+    over = _over(declared, spec)
     match declared.kind:
         case "gain":
             return contrasts.gain(at={**declared.levels, **over})

@@ -99,6 +99,23 @@ MEDIAN: Final = "median"
 TRIMMED_MEAN: Final = "trimmed_mean"
 NEGATIVE_SHARE: Final = "negative_share"
 STATISTICS: Final = (MEAN, MEDIAN, TRIMMED_MEAN, NEGATIVE_SHARE)
+RATE: Final = "rate"
+SHARES: Final = (NEGATIVE_SHARE, RATE)
+
+# What is taken of a transition, in place of its contrast: signs, beliefs
+FIRST_GAIN: Final = "gain.first"
+SECOND_GAIN: Final = "gain.second"
+OMEGA: Final = "omega"
+CROSS_CHANNEL: Final = "cross_channel"
+CROSS_CHANNEL_DOWN: Final = "cross_channel+-"
+CROSS_CHANNEL_UP: Final = "cross_channel-+"
+SAME_CHANNEL: Final = "same_channel"
+EXCESS: Final = "excess"
+PERSISTENT: Final = "persistent"
+PERSISTENT_DOWN: Final = "persistent+-"
+PERSISTENT_UP: Final = "persistent-+"
+ZERO: Final = "zero"
+BEYOND: Final = "beyond"
 
 DESIGN: Final = "design"
 BAYES: Final = "posterior"

@@ -38,7 +38,7 @@ class Estimate:
     undefined_draws : int
         Bootstrap draws that left a needed stratum empty.
     count : int or None
-        Negative values, for ``negative_share``.
+        Transitions that count, of a share or a rate in which each counts wholly or not at all.
     notes : tuple of str
     refused : mapping or None
         ``reason`` and what belongs to it.
@@ -144,6 +144,7 @@ class Breakdown:
     interval_level : float
     units, transitions : int
     undefined_draws : int
+    count : int or None
         As of an `Estimate`.
     notes : tuple of str
     """
@@ -162,6 +163,7 @@ class Breakdown:
     units: int
     transitions: int
     undefined_draws: int = 0
+    count: int | None = None
     resampling: str = ""
     notes: tuple[str, ...] = ()
 

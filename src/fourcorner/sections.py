@@ -89,6 +89,22 @@ class Section:
         self.fault(f"{key} = {show(value)}: expected {wanted}")
         return None
 
+    def numbers(self, key: str, *, test: Callable[[float], bool], wanted: str) -> tuple[float, ...]:
+        """A list of numbers for each of which the test holds, none twice."""
+        value = self._get(key, required=False)
+        listed = value if isinstance(value, list) else [None]
+        fit = [
+            isinstance(item, int | float)
+            and not isinstance(item, bool)
+            and -BIGGEST < item < BIGGEST
+            and test(item)
+            for item in listed
+        ]
+        if not all(fit) or len(set(listed)) < len(listed):
+            self.fault(f"{key} = {show(value)}: expected {wanted}")
+            return ()
+        return tuple(map(float, listed))
+
     def whole(self, key: str, *, low: int) -> int | None:
         """A whole number from `low` on."""
         value = self._get(key, required=False)

@@ -58,6 +58,8 @@ def unanswered(tree: xr.DataTree, estimand: Estimand, mixture: TargetWeights) ->
 def why_not(estimand: Estimand) -> str | None:
     """Which field of an estimand the cell model does not know, in words; None if it knows all."""
     whose = "the cell model has one change per unit and no attributes"
+    if estimand.measure is not None:
+        return "the cell model has means over transitions, not the signs of each"
     if estimand.statistic != names.MEAN:
         return f"the normal family models means, not a {estimand.statistic.replace('_', ' ')}"
     if estimand.between is not None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from fourcorner import names, scores
 from fourcorner.design import engine, refusals
+from fourcorner.design.applied import applied
 from fourcorner.design.cases import population
 from fourcorner.design.cohort import Sample
 from fourcorner.design.engine import DRAWS, LEVEL
@@ -78,10 +79,10 @@ def breakdowns(
     found += _by_attribute(data, asked, weights, options)
     found += [
         (place, row)
-        for (place, estimand), applied in zip(
-            asked, engine.applied(data, [item for _, item in asked]), strict=True
+        for (place, estimand), found_values in zip(
+            asked, applied(data, [item for _, item in asked]), strict=True
         )
-        for row in leave_one_out(data, estimand, applied, weights, options)
+        for row in leave_one_out(data, estimand, found_values, weights, options)
     ]
     return [row for _, row in sorted(found, key=lambda pair: pair[0])]
 
@@ -92,15 +93,27 @@ def _by_replicate(
     """By each level of each replicate factor, on the scores of that level alone."""
     found: Placed = []
     for factor in scores.replicate_dims(data.scores):
-        free = [(p, item) for p, item in asked if not (factor == names.WAVE and item.wave)]
         notes = [COMPLETE] if data.scores.sizes[factor] > 1 else []
         if names.OPTION_SCORE in data.scores and factor != names.WAVE:
             notes.append(REDUCED.format(factor=factor))
         for code, named in enumerate(map(str, data.scores[factor].values)):
             alone = replace(data, scores=data.scores.isel({factor: [code]}))
-            wanted = [Wanted(place, factor, named, estimand) for place, estimand in free]
+            wanted = [
+                Wanted(place, factor, named, part)
+                for place, estimand in asked
+                if (part := _in_replicate(estimand, factor, named)) is not None
+            ]
             found += _estimated(alone, wanted, weights, options, notes)
     return found
+
+
+def _in_replicate(estimand: Estimand, factor: str, named: str) -> Estimand | None:
+    """The estimand of one replicate level; none of a wave that it leaves out, or has alone."""
+    if factor != names.WAVE or not estimand.wave:
+        return estimand
+    if named not in estimand.wave or len(estimand.wave) == 1:
+        return None
+    return replace(estimand, wave=())
 
 
 def _by_stratum(
@@ -189,6 +202,7 @@ def _row(
         units=row.units,
         transitions=row.transitions,
         undefined_draws=row.undefined_draws,
+        count=None if row.refused else row.count,
         resampling=row.resampling,
         notes=tuple(told),
     )

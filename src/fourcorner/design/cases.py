@@ -12,11 +12,12 @@ import numpy as np
 
 from fourcorner import names
 from fourcorner.design import means, refusals
+from fourcorner.design.applied import Applied
 from fourcorner.design.cohort import Sample
 from fourcorner.design.intervals import SMALL_STRATUM
 from fourcorner.design.means import Mixing
 from fourcorner.design.options import Options
-from fourcorner.design.parts import COHORT, Applied, Floats, Part, is_share, left_out, parts
+from fourcorner.design.parts import COHORT, Floats, Part, is_share, left_out, parts
 from fourcorner.design.replicates import Means, Quantity, Rank
 from fourcorner.estimands import UNITS_ALIKE, Estimand
 from fourcorner.weights import TargetWeights
@@ -43,6 +44,8 @@ class Case:
     kind : str
         Of interval.
     notes : tuple of str
+    limits : (float, float) or None
+        What the estimand can be at least and at most.
     """
 
     fields: dict[str, Any]
@@ -50,6 +53,7 @@ class Case:
     needed: Needed
     kind: str
     notes: tuple[str, ...]
+    limits: tuple[float, float] | None
 
 
 def cases(
@@ -81,13 +85,13 @@ def cases(
         kind = _kind(estimand, needed, options)
         told = (*notes, *_mixture_notes(data, estimand, mixture, options))
         fields = _fields(data, estimand, groups, mixture, options)
-        found.append(Case(fields, refused, needed, kind, told))
+        found.append(Case(fields, refused, needed, kind, told, estimand.limits))
         if refused is None:
             # only a mean is rescaled or studentised; another statistic then has no interval
             mixes.append((mix, kind if estimand.statistic == names.MEAN else names.PERCENTILE))
     if estimand.statistic in refusals.RANKED:
         return found, Rank(groups, estimand.statistic, len(mixes), applied.size)
-    return found, Means(about, tuple(mixes), 1.0 if is_share(estimand) else applied.size)
+    return found, Means(about, tuple(mixes), 1.0 if estimand.limits else applied.size)
 
 
 def _kind(estimand: Estimand, needed: Needed, options: Options) -> str:
@@ -114,7 +118,6 @@ def _fields(
     options: Options,
 ) -> dict[str, Any]:
     used = np.any([part.transitions for part in groups], axis=0)
-    alone = is_share(estimand) and len(groups) == 1
     return {
         "name": estimand.name,
         "statistic": estimand.statistic,
@@ -126,8 +129,19 @@ def _fields(
         "units": len(np.unique(data.unit[used])),
         "transitions": int(used.sum()),
         "resampling": SAID[options.resampling],
-        "count": groups[0].negative if alone else None,
+        "count": _count(estimand, groups),
     }
+
+
+def _count(estimand: Estimand, groups: Sequence[Part]) -> int | None:
+    """Transitions of which a share is the share, where each counts wholly or not at all."""
+    if estimand.limits is None or len(groups) > 1:
+        return None
+    if is_share(estimand):
+        return groups[0].negative
+    values = groups[0].values
+    whole = estimand.weight_by == names.BY_TRANSITION and np.isin(values, (0.0, 1.0)).all()
+    return int(values.sum()) if whole else None
 
 
 def _notes(

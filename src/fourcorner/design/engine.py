@@ -12,18 +12,15 @@ estimated that the observed cells do not determine, and an option is honoured or
 `tests/test_design.py` against plain pandas and by `tests/test_intervals.py`.
 """
 
-from collections.abc import Iterator, Sequence
-
-import xarray as xr
+from collections.abc import Sequence
 
 from fourcorner import contrasts, names
-from fourcorner.contrasts import Contrast
 from fourcorner.design import intervals
+from fourcorner.design.applied import applied
 from fourcorner.design.cases import Case, cases
 from fourcorner.design.cohort import Sample, sample
 from fourcorner.design.intervals import Interval, Replicates
 from fourcorner.design.options import LEVEL, Options
-from fourcorner.design.parts import Applied, apply
 from fourcorner.design.replicates import Quantity, replicate
 from fourcorner.errors import NotIdentified, OptionError
 from fourcorner.estimands import Estimand
@@ -110,19 +107,6 @@ def run(
     ]
 
 
-def applied(data: Sample, estimands: Sequence[Estimand]) -> Iterator[Applied]:
-    """Each estimand's contrast applied to the sample; estimands that share one share its values."""
-    cells: dict[tuple[str, ...], xr.DataArray] = {}
-    found: dict[tuple[tuple[str, ...], Contrast], Applied] = {}
-    for estimand in estimands:
-        if estimand.wave not in cells:
-            cells[estimand.wave] = data.cells(estimand.wave)
-        key = estimand.wave, estimand.contrast
-        if key not in found:
-            found[key] = apply(data, cells[estimand.wave], estimand.contrast)
-        yield found[key]
-
-
 def require(row: Estimate) -> Estimate:
     """Return the row itself, or raise `NotIdentified` when it is a refusal."""
     if row.refused is None:
@@ -157,8 +141,8 @@ def _row(
         ends = intervals.interval(found, case.kind, options.level)
         why = None if ends else intervals.ENDLESS
     told = [why] if why else list(intervals.caveats(case.needed, kind, found))
-    if ends is not None and case.fields["statistic"] == names.NEGATIVE_SHARE:
-        ends, cut = intervals.of_share(ends, difference=case.fields["count"] is None)
+    if ends is not None and case.limits is not None:
+        ends, cut = intervals.within(ends, case.limits)
         told += cut
     return Estimate(
         **case.fields,

@@ -130,9 +130,9 @@ def simultaneous(rows: Mapping[int, Replicates], level: float) -> dict[int, Inte
     }
 
 
-def of_share(ends: Interval, *, difference: bool) -> tuple[Interval, list[str]]:
-    """An interval of a share, or of a difference of two, within what they can be; says if cut."""
-    least, greatest = (-1.0 if difference else 0.0), 1.0
+def within(ends: Interval, limits: Interval) -> tuple[Interval, list[str]]:
+    """An interval within what its estimand can be; says if it is cut."""
+    least, greatest = limits
     low, high = ends
     said = []
     if low < least:

@@ -13,11 +13,12 @@ import numpy as np
 
 from fourcorner import names
 from fourcorner.design import means, refusals
+from fourcorner.design.applied import Applied
 from fourcorner.design.cases import population
 from fourcorner.design.cohort import Sample
 from fourcorner.design.means import Centred
 from fourcorner.design.options import Options
-from fourcorner.design.parts import Applied, Floats, parts
+from fourcorner.design.parts import Floats, parts
 from fourcorner.estimands import Estimand
 from fourcorner.results import Breakdown
 from fourcorner.weights import TargetWeights

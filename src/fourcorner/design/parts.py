@@ -7,14 +7,11 @@ attributes leave out is said. Pinned by `tests/test_parts.py`.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
-from fourcorner import contrasts, names, scores
-from fourcorner.contrasts import Contrast, contrast_values
+from fourcorner import names
 from fourcorner.design.cohort import Sample
 from fourcorner.errors import ContrastError
 from fourcorner.estimands import Estimand
@@ -70,34 +67,6 @@ class Part:
 def is_share(estimand: Estimand) -> bool:
     """Whether the statistic is the share of negative values."""
     return estimand.statistic == names.NEGATIVE_SHARE
-
-
-@dataclass(frozen=True)
-class Applied:
-    """A contrast applied to the cohort.
-
-    Attributes
-    ----------
-    values : ndarray of shape (transitions,)
-        NaN unless the whole support is complete.
-    size : float
-        Of the scores that they are contrasts of; see `fourcorner.contrasts.Values`.
-    refused : mapping or None
-        Why it has no value whatever the weights: scales that nothing links, cells that nobody
-        measured.
-    """
-
-    values: Floats
-    size: float
-    refused: dict[str, Any] | None
-
-
-def apply(data: Sample, cells: xr.DataArray, contrast: Contrast) -> Applied:
-    """Values of a contrast, and why there are none; of an empty cohort nothing is said."""
-    refused = contrasts.scale_refusal(contrast, scores.scale_factors(data.scores))
-    if refused is None and data.units:
-        refused = contrasts.refusal(contrast, cells.notnull().any(names.TRANSITION))
-    return Applied(*contrast_values(cells, contrast), refused)
 
 
 def parts(data: Sample, estimand: Estimand, values: Floats) -> tuple[Part, ...]:

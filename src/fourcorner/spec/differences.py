@@ -72,6 +72,8 @@ def _check_part(
         section.fault(f"{name}: {part!r} is an allocation; name one of its shares {shares[part]}")
     elif part not in found:
         section.fault(f"{name}: no estimand {part!r}{nearest(part, found)}")
+    elif found[part].is_family:
+        section.fault(f"{name}: {part!r} is a family of {found[part].kind}; differences take means")
     elif found[part].statistic != names.MEAN:
         section.fault(f"{name}: {part!r} is a {found[part].statistic}; differences take means")
 

@@ -14,12 +14,15 @@ from fourcorner.spec.data import DataSpec
 from fourcorner.spec.differences import link
 from fourcorner.spec.subsets import SUBSET_KEYS, Subset, read_subset
 
-CONTRASTED = ("gain", "omega", "endpoint_shift", "diagonal", "allocation")
+CONTRASTED = ("gain", "omega", "endpoint_shift", "diagonal", "allocation", "signs")
+FAMILIES = ("signs",)
 ESTIMAND_KINDS = (*CONTRASTED, "difference")
 MODIFIERS = {
     "at": CONTRASTED,
     "average_over": CONTRASTED,
     "state": ("endpoint_shift", "allocation"),
+    "dead_zones": ("signs",),
+    "statistic": tuple(kind for kind in ESTIMAND_KINDS if kind not in FAMILIES),
     **dict.fromkeys(SUBSET_KEYS, CONTRASTED),
 }
 TWO = "two levels, second minus first"
@@ -46,6 +49,8 @@ class EstimandSpec:
     between, where, wave, weight_by
         As in `fourcorner.estimands.Estimand`; `where` names the stratum by its column. A
         difference has those of its parts.
+    dead_zones : tuple of float or None
+        Of signs; None for the usual ones.
     """
 
     kind: str
@@ -60,6 +65,12 @@ class EstimandSpec:
     where: Mapping[str, Levels] = field(default_factory=dict)
     wave: Levels = ()
     weight_by: str = names.BY_TRANSITION
+    dead_zones: tuple[float, ...] | None = None
+
+    @property
+    def is_family(self) -> bool:
+        """Whether it stands for several rows, each called NAME.<row>."""
+        return self.kind in FAMILIES
 
 
 def read_estimands(section: Section, data: DataSpec | None) -> dict[str, EstimandSpec]:
@@ -93,7 +104,7 @@ def _shares(name: str, declared: EstimandSpec) -> dict[str, EstimandSpec]:
 
 def _estimand(entry: Section, data: DataSpec | None) -> EstimandSpec:
     kinds = [kind for kind in ESTIMAND_KINDS if kind in entry.raw]
-    entry.known.update((*ESTIMAND_KINDS, *MODIFIERS, "statistic"))
+    entry.known.update((*ESTIMAND_KINDS, *MODIFIERS))
     if len(kinds) != 1:
         if entry.there:
             got = " and ".join(kinds) or "none"
@@ -114,6 +125,7 @@ def _estimand(entry: Section, data: DataSpec | None) -> EstimandSpec:
         average_over=entry.names("average_over"),
         state=_state(entry, required=kind == "endpoint_shift"),
         statistic=statistic,
+        dead_zones=_dead_zones(entry),
         **_fields(read_subset(entry, data)),
     )
     if data is not None:
@@ -123,6 +135,13 @@ def _estimand(entry: Section, data: DataSpec | None) -> EstimandSpec:
 
 def _fields(subset: Subset) -> dict[str, Any]:
     return {**asdict(subset), "where": dict(subset.where)}
+
+
+def _dead_zones(entry: Section) -> tuple[float, ...] | None:
+    if "dead_zones" not in entry.raw:
+        return None
+    wanted = "a list of numbers above 0, each once"
+    return entry.numbers("dead_zones", test=lambda zone: zone > 0, wanted=wanted)
 
 
 def _statistic(entry: Section) -> str:
