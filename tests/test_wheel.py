@@ -5,10 +5,9 @@ import os
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import pytest
-
-import fits
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +15,7 @@ def unpacked(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
-        cwd=fits.REPO,
+        cwd=Path(__file__).parents[1],
         check=True,
         capture_output=True,
     )
