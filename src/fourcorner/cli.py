@@ -257,10 +257,10 @@ def sample_data(
     """Generate the bundled synthetic cohorts again, byte for byte, with their truth."""
     from fourcorner.simulate import COHORTS
 
-    tables = {name: text for cohort in COHORTS for name, text in cohort().items()}
+    tables = {name: content for cohort in COHORTS for name, content in cohort().items()}
     for name in tables:
         files.require_free(folder / name)
-    written = [files.write_text(folder / name, text) for name, text in tables.items()]
+    written = [files.write_new(folder / name, content) for name, content in tables.items()]
     return _wrote(written, as_json)
 
 

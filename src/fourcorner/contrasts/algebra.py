@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from fourcorner import names
 from fourcorner.errors import ContrastError
@@ -154,13 +155,17 @@ class Contrast:
             If the contrast uses a factor or level that the design does not have, or says
             nothing about one of its factors.
         """
-        shape = [len(levels) for levels in factors.values()]
-        dense = np.zeros(shape)
-        for cell, weight in self.weights.items():
-            dense[position(self.name, cell, factors)] = float(weight)
+        dense = self.dense(factors)
         return xr.DataArray(
             dense, dims=list(factors), coords={k: list(v) for k, v in factors.items()}
         )
+
+    def dense(self, factors: Mapping[str, Sequence[str]]) -> NDArray[np.float64]:
+        """The same weights as a plain array."""
+        dense = np.zeros([len(levels) for levels in factors.values()])
+        for cell, weight in self.weights.items():
+            dense[position(self.name, cell, factors)] = float(weight)
+        return dense
 
 
 def position(name: str, cell: Cell, factors: Mapping[str, Sequence[str]]) -> tuple[int, ...]:
@@ -173,7 +178,9 @@ def position(name: str, cell: Cell, factors: Mapping[str, Sequence[str]]) -> tup
         ]
         faults = [f"says nothing about {silent}; fix or average each with at"] if silent else []
         faults += [f"uses {', '.join(sorted(unknown))}, no factor of the scores"] if unknown else []
-        msg = f"contrast {name!r} {' and '.join(faults)}; the factors are {list(factors)}"
+        unchanged = names.STATE in levels and names.STATE not in factors
+        why = "; without [data] change there are agreement rates alone" if unchanged else ""
+        msg = f"contrast {name!r} {' and '.join(faults)}; the factors are {list(factors)}{why}"
         raise ContrastError(msg)
     for factor, known in factors.items():
         if levels[factor] not in known:

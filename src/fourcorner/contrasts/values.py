@@ -63,7 +63,7 @@ def contrast_values(cells: xr.DataArray, contrast: Contrast) -> Values:
     ([2.0, nan], 4.0)
     """
     factors = {str(dim): cells[dim].values.astype(str).tolist() for dim in cells.dims[1:]}
-    weights = contrast.array(factors).values.ravel()
+    weights = contrast.dense(factors).ravel()
     used = weights != 0
     terms = cells.values.reshape(-1, weights.size)[:, used] * weights[used]
     values, sizes = terms.sum(axis=1), np.abs(terms).sum(axis=1)

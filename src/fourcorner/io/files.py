@@ -1,4 +1,4 @@
-"""Small texts in and out, with errors that name the path and the remedy.
+"""Small files in and out, with errors that name the path and the remedy.
 
 Invariant: whatever is wrong with a path, the error is a `RunError`. Pinned by
 `tests/test_tables.py`.
@@ -43,7 +43,18 @@ def require_file(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a text that is not there yet, making its folder.
+    """Write a text that is not there yet, making its folder; see `write_new`."""
+    return write_new(path, text)
+
+
+def write_new(path: Path, content: str | bytes) -> Path:
+    """Write a file that is not there yet, making its folder.
+
+    Parameters
+    ----------
+    path : Path
+    content : str or bytes
+        A text is written as UTF-8, its line ends as they are.
 
     Raises
     ------
@@ -51,9 +62,10 @@ def write_text(path: Path, text: str) -> Path:
         If the file exists or cannot be written.
     """
     try:
+        data = content.encode() if isinstance(content, str) else content
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with path.open("xb") as file:
+            file.write(data)
     except FileExistsError as error:
         taken = Path(error.filename)
         raise RunError(f"{taken} exists already; move it away or name another path") from None

@@ -372,7 +372,7 @@ def _match_variances(means: Floats) -> Floats:
             EQUAL_TARGET_OMEGA_GENERATED_VS_QUOTE.variance,
         ]
     )
-    inverse_counts = np.array([_mean_inverse_count(size, n) for size in STRATUM_SIZES])
+    inverse_counts = np.array([mean_inverse_count(size, n) for size in STRATUM_SIZES])
     return _solve_by_size(np.stack([shares / n, inverse_counts / len(TARGETS) ** 2]), published)
 
 
@@ -387,7 +387,7 @@ def _solve_by_size(coefficients: Floats, right: Floats) -> Floats:
     return member @ np.linalg.solve(coefficients @ member, right)
 
 
-def _mean_inverse_count(size: int, n: int) -> float:
+def mean_inverse_count(size: int, n: int) -> float:
     """E[1/N | N > 0] for N ~ Binomial(n, size / n)."""
     k = np.arange(1, n + 1)
     steps = (n - k + 1) / k * (size / (n - size))
@@ -454,7 +454,7 @@ def _rounded(values: Floats) -> Floats:
     return values.ravel().round(DECIMALS) + 0.0
 
 
-def files() -> dict[str, str]:
+def files() -> dict[str, str | bytes]:
     """The cohort's files as texts, by the names they have in ``data-samples``."""
     cohort = generate()
     return {
