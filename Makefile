@@ -10,10 +10,10 @@ STAMP := $(VENV)/.synced
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 PYTHON ?= python3
 
-.PHONY: help setup demo lint test validate bench-cell lock clean
+.PHONY: help setup demo lint test validate bench-cell bench-bootstrap bench-read bench-observed lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 .uv/bin/uv:
 	@echo "uv is not on the PATH: installing it into .uv"
@@ -54,6 +54,15 @@ validate: $(STAMP) ## the long simulation studies; commit what they write
 
 bench-cell: .bench/.synced ## speed of the cell model beside bambi and plain PyMC
 	.bench/bin/python -m benchmarks.cell_model
+
+bench-bootstrap: $(STAMP) ## speed of the shared bootstrap beside SciPy's
+	$(BIN)/python -m benchmarks.bootstrap
+
+bench-read: $(STAMP) ## 10 million rows read in a memory limit, beside DuckDB's own group-by
+	$(BIN)/python -m benchmarks.read_scores
+
+bench-observed: $(STAMP) ## sampling with missing cells beside the complete cohort
+	$(BIN)/python -m benchmarks.observed
 
 lock: | $(filter .uv/bin/uv,$(UV)) ## renew requirements.lock
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate pyproject.toml --group dev -o requirements.lock

@@ -208,7 +208,7 @@ def test_three_corners_are_refused_with_a_witness_that_holds(lost):
     with pytest.raises(NotIdentified) as caught:
         engine.require(row)
     assert caught.value.refusal == row.refused
-    assert str(record) in str(caught.value)
+    assert f"(state = {record['state']}, view = {record['view']})" in str(caught.value)
     # two completions that the data cannot tell apart differ in Ω as the witness says
     low, high = (one(table({lost: at}), face, draws=50) for at in (3.0, 3.0 + step["by"]))
     assert high.value - low.value == pytest.approx(row.refused["witness"]["moves_contrast"])
@@ -510,6 +510,7 @@ def test_draws_are_not_a_python_loop():
         assert len(rows) == 36  # four medians and trimmed means have no row under equal weights
         return count
 
+    calls(10)  # what is imported and set up once is no draw's
     assert calls(10_000) - calls(1_000) < 9_000  # fewer than one call for each further draw
 
 

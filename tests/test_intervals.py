@@ -443,7 +443,7 @@ def test_a_simultaneous_interval_of_a_share_ends_where_shares_end():
     gains = [(f"u{i}", "s", -1.0 if i == 0 else 1.0) for i in range(12)]
     row = one(from_gains(gains), gain(view="a"), "negative_share", draws=500, simultaneous=True)
     assert row.interval[0] == 0.0
-    assert "cut at 0: a share is not below it" in row.notes
+    assert "cut at 0: no value is below it" in row.notes
 
 
 # Options

@@ -461,9 +461,9 @@ def test_an_interval_shares_decimals_and_its_small_end_does_not_read_as_zero():
     assert words.interval((-1.8, -0.004)) == "[−1.800, −0.004]"
 
 
-def test_a_share_has_no_sign():
+def test_a_share_is_in_per_cent_and_has_no_sign():
     row = estimate(statistic="negative_share", value=0.74, interval=(0.65, 0.82), count=74)
-    assert words.estimate(row) == "0.740 [0.650, 0.820]"
+    assert words.estimate(row) == "74.0 % [65.0, 82.0]"
 
 
 # The funnel and the cells

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fourcorner import scores
-from fourcorner.errors import RunError, TableError
+from fourcorner.errors import OptionError, RunError, TableError
 from fourcorner.scores import read_scores
 from fourcorner.sections import canonical
 from fourcorner.spec import parse_spec
@@ -346,6 +346,17 @@ def test_the_table_of_a_spec_is_found_from_its_folder(table):
     assert faults(spec(), None) == ("the spec has no data.path; pass a table",)
 
 
+def test_a_table_in_the_place_of_the_spec_is_told():
+    with pytest.raises(OptionError) as caught:
+        read_scores(frame(cube()), spec())
+    assert str(caught.value) == (
+        "spec is a pandas DataFrame: expected a spec, as read_spec returns it, and then the table: "
+        "read_scores(spec, table)"
+    )
+    with pytest.raises(OptionError, match="spec is a builtins str"):
+        read_scores("spec.toml")
+
+
 # --- cells, cohort, funnel ------------------------------------------------------------------------
 
 # Unit a is whole. Unit b lacks the row (after, g, layout 2). Unit c has no score in (before, d),
@@ -384,6 +395,7 @@ def test_the_funnel_counts_missing_rows_and_blank_scores_apart(partial):
     by_channel, by_stratum = found.pop("by_channel"), found.pop("by_stratum")
     by_replicate = found.pop("by_replicate")
     assert found == {
+        "warnings": [],
         "rows_read": 24,
         "rows_excluded": 1,
         "units": 3,

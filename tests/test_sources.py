@@ -162,8 +162,14 @@ def test_json_values_are_kept_as_they_are_written(tmp_path):
         ('{"a": 1, "": 2}\n', "column 2 has no name"),
         ('{"a": 1}\n{"a": 2\n{"a": 3}\n', "line 2 is not JSON"),
         ('{"a": 1}\n{"a": 2} {"a": 3}\n', "line 2 is not JSON"),
-        (b'{"a": "k"}\n{"a": "k\xe9"}\n', "line 2 is not JSON"),
-        (b'{"a": "k\xe9"}\n', "not JSON Lines in UTF-8"),
+        (
+            b'{"a": "k"}\n{"a": "k\xe9"}\n',
+            "line 2 is not text in UTF-8. If it is a text in another encoding, convert it: iconv",
+        ),
+        (
+            b'{"a": "k\xe9"}\n',
+            "not JSON Lines in UTF-8; is it a binary file? If it is a text in another encoding",
+        ),
         ('{"__ROW": 1}\n', "which the reader needs"),
     ],
 )

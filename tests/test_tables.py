@@ -319,7 +319,15 @@ def test_a_value_longer_than_pythons_csv_reader_takes_is_read_but_not_placed(fil
         ('a,b\n1,2\n"x,3\n4,5\n', "after line 2: unexpected end of data"),
         ('a,b\n1,2\n"x"y,3\n', "after line 2: ',' expected after '\"'"),
         ("a,b\n1,2\n   \n", "line 3 has 1 value(s)"),
-        (b"a,b\n1,2\nk\xe9,3\n", "line 3 is not text in UTF-8"),
+        (
+            "a,b\n1,2\nMüller,3\n".encode("latin-1"),
+            "1 line(s) cannot be read: line 3 is not text in UTF-8. If it is a text in another "
+            "encoding, convert it: iconv -f LATIN1 -t UTF-8 OLD > NEW",
+        ),
+        (
+            "a,größe\n1,2\n".encode("latin-1"),
+            "not a table in UTF-8; is it a binary file? If it is a",
+        ),
     ],
 )
 def test_a_line_that_does_not_fit_is_named(file, text, words):

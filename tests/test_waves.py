@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from fourcorner import scores
+from fourcorner import cli, scores
 from fourcorner.errors import OptionError, SpecError, TableError
 from fourcorner.scores import read_scores
 from fourcorner.spec import parse_spec
@@ -207,6 +207,72 @@ def test_copied_option_scores_are_a_copy():
     rows["gold"] = "x"
     options = {"score": None, "option_score": '"y"', "candidate": '"option"', "target": '"gold"'}
     assert "has the same scores as 'w1'" in faults(spec(**options), rows)[0]
+
+
+def a_copied(rows, factor, target, source):
+    """The rows with the scores of one level of a factor in place of another's."""
+    keys = [name for name in FACTORS if name != factor]
+    values = rows[rows[factor] == source].set_index(keys)["y"]
+    place = rows[factor] == target
+    rows.loc[place, "y"] = values.loc[list(rows.loc[place, keys].itertuples(index=False))].values
+    return rows
+
+
+def test_a_copied_layout_is_a_warning_that_says_what_was_found():
+    rows = a_copied(table(), "layout", "2", "1")
+    assert scores.funnel(read_scores(spec(), rows))["warnings"] == [
+        "layout '2' has the same score as '1' in all 96 places where both are measured (96 "
+        "different scores): a copy is no second measurement"
+    ]
+    rows.loc[(rows["id"] == "c") & (rows["layout"] == "2"), "y"] = np.nan
+    (said,) = scores.funnel(read_scores(spec(), rows))["warnings"]
+    assert "in all 84 places where both are measured (84 different scores)" in said
+    last = (rows["id"] == "h") & (rows["layout"] == "2") & (rows["view"] == "g")
+    rows.loc[last & (rows["wave"] == "w3"), "y"] += 1e-12
+    assert scores.funnel(read_scores(spec(), rows))["warnings"] == []
+
+
+def test_a_copied_run_that_is_not_called_wave_is_a_warning():
+    rows = a_copied(table(), "wave", "w3", "w2").rename(columns={"wave": "run"})
+    declared = spec(session=None, replicate='{ layout = ["1", "2"], run = ["w1", "w2", "w3"] }')
+    (said,) = scores.funnel(read_scores(declared, rows))["warnings"]
+    assert said.startswith("run 'w3' has the same score as 'w2' in all 64 places")
+
+
+def test_a_copied_wave_of_few_transitions_is_a_warning():
+    rows = a_copied(table(units="ab"), "wave", "w2", "w1")
+    (said,) = scores.funnel(read_scores(spec(), rows))["warnings"]
+    assert said.startswith("wave 'w2' has the same score as 'w1' in all 16 places")
+
+
+@pytest.mark.parametrize(("different", "warned"), [(2, False), (5, False), (10, False), (11, True)])
+def test_grades_that_agree_are_no_copy(different, warned):
+    rows = table()
+    own = rows[["id", "phase", "view", "wave"]].agg("".join, axis=1)
+    place = np.unique(own, return_inverse=True)[1]
+    grades = np.random.default_rng(6).permutation(np.arange(place.max() + 1) % different)
+    rows["y"] = grades[place].astype(float)  # layouts agree, waves do not
+    assert bool(scores.funnel(read_scores(spec(), rows))["warnings"]) == warned
+
+
+def test_copied_option_scores_of_a_layout_are_a_warning():
+    rows = a_copied(table(), "layout", "2", "1")
+    rows = rows.merge(pd.DataFrame({"option": ["x", "z"]}), how="cross")
+    rows["y"] += rows["option"] == "x"
+    rows["gold"] = "x"
+    options = {"score": None, "option_score": '"y"', "candidate": '"option"', "target": '"gold"'}
+    (said,) = scores.funnel(read_scores(spec(**options), rows))["warnings"]
+    assert said.startswith("layout '2' has the same score as '1' in all 192 places")
+
+
+def test_the_doctor_tells_a_copied_layout(tmp_path, capsys):
+    a_copied(table(), "layout", "2", "1").to_csv(tmp_path / "t.csv", index=False)
+    lines = [f"{key} = {value}" for key, value in DATA.items()]
+    text = ['kind = "scores"', "[data]", 'path = "t.csv"', *lines]
+    text += ["[estimands]", "g = { gain = { view = 'd' } }"]
+    (tmp_path / "s.toml").write_text("\n".join(text), encoding="utf-8")
+    assert cli.run(["doctor", str(tmp_path / "s.toml")]) == 0
+    assert "warning: layout '2' has the same score as '1'" in capsys.readouterr().out
 
 
 # --- scale groups ---------------------------------------------------------------------------------

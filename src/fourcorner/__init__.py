@@ -8,7 +8,8 @@ True
 the Bayesian one, `check` compares them, and `audit` does all of it. `save_run` and `load_run` keep
 it, `reweight` gives it other target weights. Contrasts are `gain`, `omega`,
 `endpoint_shift` and `diagonal`, with ``+``, ``-`` and scalar ``*``; `shapley`, `moebius` and
-`shapley_interaction` allocate a diagonal to the factors that move in it.
+`shapley_interaction` allocate a diagonal to the factors that move in it. `flip_ratio` and
+`flip_share` say of two gains where rescaling or pooling the channels turns a sign.
 """
 
 from fourcorner.api import (
@@ -27,6 +28,8 @@ from fourcorner.contrasts import (
     Contrast,
     diagonal,
     endpoint_shift,
+    flip_ratio,
+    flip_share,
     gain,
     moebius,
     omega,
@@ -45,7 +48,7 @@ from fourcorner.errors import (
     TableError,
     WeightsError,
 )
-from fourcorner.estimands import Estimand, signs
+from fourcorner.estimands import Estimand, agreement, auc, beliefs, signs
 from fourcorner.scores import cells, funnel, read_scores
 from fourcorner.spec import Spec, parse_spec
 
@@ -63,13 +66,18 @@ __all__ = [
     "SpecError",
     "TableError",
     "WeightsError",
+    "agreement",
+    "auc",
     "audit",
+    "beliefs",
     "cells",
     "check",
     "diagonal",
     "endpoint_shift",
     "estimate",
     "fit",
+    "flip_ratio",
+    "flip_share",
     "funnel",
     "gain",
     "load_run",

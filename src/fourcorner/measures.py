@@ -1,4 +1,4 @@
-"""What is taken of each transition in place of its contrast: the sign stability of two channels.
+"""What is taken of each transition in place of its contrast: signs, ranks, beliefs, agreement.
 
 A family is several measures of the same transitions, so its rows share their cohort. Signs are
 those of two gains over the waves of one session:
@@ -11,10 +11,23 @@ those of two gains over the waves of one session:
 - ``zero``: some gain is exactly zero, so that it has no sign;
 - ``beyond``: opposite signs in one wave, both gains further from zero than a dead zone.
 
+A belief is the softmax of an endpoint's option scores. Beliefs are those before and after in one
+channel:
+
+- ``entropy_movement``: H(after) - H(before), and ``surprise``: KL(after || before), both in nats;
+- ``margin_gain``: the gain of the same transitions;
+- ``pivot``: one candidate is alone on top before, another one after;
+- ``damage``: the target's margin is above zero before and below it after; ``repair`` the reverse.
+
+Agreement is the share of replicate settings in which scores are the same; see
+`fourcorner.scores.agreement`.
+
 Invariant: a measure is a number for each transition, whose mean is the estimate, so weights,
-intervals and breakdowns are those of any mean. Pinned by `tests/test_signs.py`.
+intervals and breakdowns are those of any mean. Pinned by `tests/test_signs.py`,
+`tests/test_beliefs.py` and `tests/test_agreement.py`.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -41,6 +54,24 @@ RETRIES = {
 DISTANT = {names.BEYOND: "the gains have opposite signs in one wave, both further from zero than"}
 SIGNS = {**MEANS, **ONE_WAVE, **RETRIES, **DISTANT}
 
+RANKINGS = {
+    names.AUC_FIRST: "AUC of the first channel's ranking of an outcome",
+    names.AUC_SECOND: "AUC of the second channel's ranking of an outcome",
+    names.AUC_DIFFERENCE: "AUC of the second channel's ranking of an outcome less the first's",
+}
+
+MOVEMENTS = {
+    names.ENTROPY_MOVEMENT: "entropy of the belief after less that before",
+    names.SURPRISE: "divergence of the belief after from that before",
+    names.MARGIN_GAIN: "mean gain of the transitions with beliefs",
+}
+EVENTS = {
+    names.PIVOT: "another candidate is alone on top after than before",
+    names.DAMAGE: "the target is alone on top before, below another candidate after",
+    names.REPAIR: "the target is below another candidate before, alone on top after",
+}
+BELIEFS = {**MOVEMENTS, **EVENTS}
+
 DEAD_ZONES = (0.05, 0.10, 0.20)
 
 
@@ -51,31 +82,56 @@ class Measure:
     Attributes
     ----------
     kind : str
-        One of `SIGNS`, which say it in words.
+        One of `SIGNS`, `RANKINGS` or `BELIEFS`, which say it in words, or ``agreement``.
     zone : float
         Of ``beyond``: how far from zero both gains must be, native units.
+    outcome : (attribute, level) or None
+        Of an AUC: what the scores are to rank.
+    compared : tuple of str
+        Of an agreement: a replicate factor, or a channel factor and two of its levels.
     """
 
     kind: str
     zone: float = 0.0
+    outcome: tuple[str, str] | None = None
+    compared: tuple[str, ...] = ()
 
     @property
     def statistic(self) -> str:
-        """``"rate"`` where a transition has a share, otherwise ``"mean"``."""
-        return names.MEAN if self.kind in MEANS else names.RATE
+        """``"auc"`` of a ranking, ``"rate"`` where a transition has a share, else ``"mean"``."""
+        if self.kind in RANKINGS:
+            return names.AUC
+        return names.MEAN if self.kind in {*MEANS, *MOVEMENTS} else names.RATE
 
     @property
     def limits(self) -> tuple[float, float] | None:
         """What its mean can be at least and at most; None for a number of native units."""
+        if self.kind == names.SURPRISE:
+            return (0.0, math.inf)
         if self.statistic == names.MEAN:
             return None
-        return (-1.0, 1.0) if self.kind == names.EXCESS else (0.0, 1.0)
+        return (-1.0, 1.0) if self.kind in {names.EXCESS, names.AUC_DIFFERENCE} else (0.0, 1.0)
+
+    @property
+    def subject(self) -> str:
+        """What it is about, in a word."""
+        if self.kind == names.AGREEMENT:
+            return self.kind
+        if self.kind in BELIEFS:
+            return "beliefs"
+        return "ranks" if self.kind in RANKINGS else "signs"
 
     @property
     def description(self) -> str:
         """What is counted, in words."""
-        words = SIGNS[self.kind]
-        return f"{words} {self.zone:g}" if self.kind in DISTANT else words
+        if self.outcome is not None:
+            return f"{RANKINGS[self.kind]}, {self.outcome[0]} = {self.outcome[1]}"
+        if self.compared:
+            factor, *pair = self.compared
+            whose = f"{pair[0]} and {pair[1]}" if pair else f"all levels of {factor}"
+            return f"{whose} agree"
+        words = {**SIGNS, **BELIEFS}[self.kind]
+        return f"{words} {_text(self.zone)}" if self.kind in DISTANT else words
 
 
 def signs(zones: Sequence[float] = DEAD_ZONES, *, repeated: bool = True) -> dict[str, Measure]:
@@ -102,5 +158,10 @@ def signs(zones: Sequence[float] = DEAD_ZONES, *, repeated: bool = True) -> dict
     kinds = (*MEANS, *ONE_WAVE, *(RETRIES if repeated else ()))
     return {
         **{kind: Measure(kind) for kind in kinds},
-        **{f"{names.BEYOND}_{zone:g}": Measure(names.BEYOND, zone) for zone in zones},
+        **{f"{names.BEYOND}_{_text(zone)}": Measure(names.BEYOND, zone) for zone in zones},
     }
+
+
+def _text(zone: float) -> str:
+    """A dead zone as a name has it: two that differ have two texts."""
+    return repr(float(zone)).removesuffix(".0")

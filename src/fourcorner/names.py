@@ -26,6 +26,7 @@ TARGET_OPTION: Final = "target_option"
 CENSORED: Final = "censored"
 WAVE: Final = "wave"
 SESSION: Final = "session"
+ENDPOINT: Final = "endpoint"
 
 # Dims and variables of a fit
 CHAIN: Final = "chain"
@@ -78,7 +79,7 @@ CONSTANT_DATA: Final = "constant_data"
 RESERVED: Final = frozenset(
     {
         TRANSITION, UNIT, TRANSITION_ID, STRATUM, STATE, SCORE, PRESENT, CELLS, OPTION,
-        OPTION_SCORE, OPTION_ID, TARGET_OPTION, CENSORED, SESSION, CHAIN, DRAW,
+        OPTION_SCORE, OPTION_ID, TARGET_OPTION, CENSORED, SESSION, ENDPOINT, CHAIN, DRAW,
         EFFECT, STRATUM_EFFECT, COMPONENT, ORDER, ESTIMAND, VAR_EFFECT, VAR_DEVIATION, VAR_TAU,
         VAR_UNIT_SD, VAR_COVARIANCE, VAR_STRATUM_SCALE, VAR_CELL_MEAN,
         VAR_UNITS, VAR_BASIS, VAR_ORDER, VAR_BY_STRATUM, VAR_PRIOR_VARIANCE, VAR_PRIOR_SCALES,
@@ -100,6 +101,7 @@ TRIMMED_MEAN: Final = "trimmed_mean"
 NEGATIVE_SHARE: Final = "negative_share"
 STATISTICS: Final = (MEAN, MEDIAN, TRIMMED_MEAN, NEGATIVE_SHARE)
 RATE: Final = "rate"
+AUC: Final = "auc"
 SHARES: Final = (NEGATIVE_SHARE, RATE)
 
 # What is taken of a transition, in place of its contrast: signs, beliefs
@@ -116,6 +118,16 @@ PERSISTENT_DOWN: Final = "persistent+-"
 PERSISTENT_UP: Final = "persistent-+"
 ZERO: Final = "zero"
 BEYOND: Final = "beyond"
+AGREEMENT: Final = "agreement"
+AUC_FIRST: Final = "first"
+AUC_SECOND: Final = "second"
+AUC_DIFFERENCE: Final = "difference"
+ENTROPY_MOVEMENT: Final = "entropy_movement"
+SURPRISE: Final = "surprise"
+MARGIN_GAIN: Final = "margin_gain"
+PIVOT: Final = "pivot"
+DAMAGE: Final = "damage"
+REPAIR: Final = "repair"
 
 DESIGN: Final = "design"
 BAYES: Final = "posterior"

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 OBJECTS = {"interval", "refused", "notes", "count"}
-NUMBERS = {"value", "threshold", "rope"}
+NUMBERS = {"value", "threshold", "rope", "contribution"}
 TUPLES = {"interval", "notes"}
 
 
@@ -146,6 +146,10 @@ class Breakdown:
     undefined_draws : int
     count : int or None
         As of an `Estimate`.
+    contribution : float or None
+        What this level of an attribute or stratum adds to the estimate of the whole, which is the
+        sum over the levels. None of other parts, of a group contrast, and where the whole has no
+        value.
     notes : tuple of str
     """
 
@@ -164,6 +168,7 @@ class Breakdown:
     transitions: int
     undefined_draws: int = 0
     count: int | None = None
+    contribution: float | None = None
     resampling: str = ""
     notes: tuple[str, ...] = ()
 

@@ -59,7 +59,8 @@ def why_not(estimand: Estimand) -> str | None:
     """Which field of an estimand the cell model does not know, in words; None if it knows all."""
     whose = "the cell model has one change per unit and no attributes"
     if estimand.measure is not None:
-        return "the cell model has means over transitions, not the signs of each"
+        subject = estimand.measure.subject
+        return f"the cell model has means over transitions, not the {subject} of each"
     if estimand.statistic != names.MEAN:
         return f"the normal family models means, not a {estimand.statistic.replace('_', ' ')}"
     if estimand.between is not None:
@@ -74,8 +75,8 @@ def why_not(estimand: Estimand) -> str | None:
 
 
 def not_modelled(estimands: Sequence[Estimand]) -> list[str]:
-    """Estimands that the cell model has no posterior of, each with the reason."""
-    reasons = {estimand.name: why_not(estimand) for estimand in estimands}
+    """Estimands that the cell model has no posterior of, each or each family with the reason."""
+    reasons = {estimand.family or estimand.name: why_not(estimand) for estimand in estimands}
     return [f"posterior of {name}: {why}" for name, why in reasons.items() if why is not None]
 
 

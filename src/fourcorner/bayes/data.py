@@ -137,8 +137,10 @@ def joint_cells(cells: xr.DataArray, cohort: NDArray[np.bool_]) -> xr.DataArray:
     Raises
     ------
     NotAvailable
-        If the cohort is empty, has one unit, or has units with several transitions.
+        If the cohort is empty, has one unit, or has units with several transitions; if there is no
+        change.
     """
+    _require_change(cells)
     if not cohort.any():
         never = _never_observed(cells)
         because = (
@@ -166,13 +168,24 @@ def observed_cells(cells: xr.DataArray) -> xr.DataArray:
     Raises
     ------
     NotAvailable
-        If there are fewer than two such units, or units have several transitions.
+        If there are fewer than two such units, or units have several transitions; if there is no
+        change.
     """
+    _require_change(cells)
     dims = [dim for dim in cells.dims if dim != names.TRANSITION]
     seen = cells.notnull().any(dims).values
     if not seen.any():
         raise NotAvailable("no cell of any unit was measured in full, so there is nothing to model")
     return _by_unit(cells[seen], names.COHORT_OBSERVED)
+
+
+def _require_change(cells: xr.DataArray) -> None:
+    if names.STATE not in cells.dims:
+        msg = (
+            "nothing is modelled without a [data] change; doctor, the funnel and agreement rates "
+            "are available"
+        )
+        raise NotAvailable(msg)
 
 
 def _by_unit(kept: xr.DataArray, cohort: str) -> xr.DataArray:

@@ -8,9 +8,10 @@ from fourcorner.contrasts.allocation import (
     shapley,
     shapley_interaction,
 )
-from fourcorner.contrasts.faces import diagonal, endpoint_shift, gain, omega
+from fourcorner.contrasts.calibration import flip_ratio, flip_share
+from fourcorner.contrasts.faces import diagonal, endpoint, endpoint_shift, gain, omega
 from fourcorner.contrasts.identification import NOT_IDENTIFIED, cell_record, refusal
-from fourcorner.contrasts.parts import Levels
+from fourcorner.contrasts.parts import Levels, moved
 from fourcorner.contrasts.scales import UNLINKED_SCALES, scale_refusal
 from fourcorner.contrasts.values import ROUNDING, Values, contrast_values
 
@@ -27,9 +28,13 @@ __all__ = [
     "cell_record",
     "contrast_values",
     "diagonal",
+    "endpoint",
     "endpoint_shift",
+    "flip_ratio",
+    "flip_share",
     "gain",
     "moebius",
+    "moved",
     "omega",
     "refusal",
     "scale_refusal",

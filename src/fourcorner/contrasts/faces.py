@@ -132,6 +132,33 @@ def diagonal(*, at: Mapping[str, Levels] | None = None, **levels: Levels) -> Con
     return (second - first).renamed(f"diagonal({arrows(pairs, {}, over)})", "diagonal")
 
 
+def endpoint(
+    state: str | None = None, *, at: Mapping[str, Levels] | None = None, **levels: Levels
+) -> Contrast:
+    """F(state, channel): one cell, or the average of several.
+
+    Parameters
+    ----------
+    state : {"before", "after"} or None
+        None where the scores have no change.
+    at : mapping, optional
+        Further factors: one level fixes the factor, several are averaged equally.
+    **levels
+        The channel: a level for each factor.
+
+    Returns
+    -------
+    Contrast
+
+    Examples
+    --------
+    >>> endpoint("after", view="generated").name, endpoint(judge="a").name
+    ('F(after, generated)', 'F(a)')
+    """
+    fixed = {factor: found[0] for factor, found in moved(levels, "endpoint", 1).items()}
+    return _endpoint(None if state is None else endpoint_state(state), fixed, held(at, fixed))
+
+
 def _gain(fixed: Mapping[str, str], over: Mapping[str, Sequence[str]]) -> Contrast:
     after, before = (_endpoint(state, fixed, over) for state in (names.AFTER, names.BEFORE))
     return (after - before).renamed(f"gain({described(fixed, over)})", "gain", ())
@@ -150,6 +177,8 @@ def _omega(
     return (second - first).renamed(f"omega({arrows(pairs, fixed, over)})", "omega")
 
 
-def _endpoint(state: str, fixed: Mapping[str, str], over: Mapping[str, Sequence[str]]) -> Contrast:
-    name = f"F({', '.join(filter(None, [state, described(fixed, over)]))})"
-    return Contrast(name, average(state, fixed, over))
+def _endpoint(
+    state: str | None, fixed: Mapping[str, str], over: Mapping[str, Sequence[str]]
+) -> Contrast:
+    inside = ", ".join(filter(None, [state, described(fixed, over)]))
+    return Contrast(f"F({inside})" if inside else "F", average(state, fixed, over))

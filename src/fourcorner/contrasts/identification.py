@@ -47,11 +47,12 @@ def refusal(
     Returns
     -------
     dict or None
-        ``reason``; ``missing``: the unobserved cells of the support; ``witness``: a ``shift`` of
-        unobserved cells, possible under the restrictions, that leaves every observed cell as it
-        is and by how much it ``moves_contrast``; ``would_identify``: all the smallest sets of
-        unobserved cells that would identify it. Where the search for these had to stop,
-        ``would_identify`` has one set that cannot be made smaller and ``search`` says so.
+        ``reason``; ``message``: why in words; ``missing``: the unobserved cells of the support;
+        ``witness``: a ``shift`` of unobserved cells, possible under the restrictions, that leaves
+        every observed cell as it is and by how much it ``moves_contrast``; ``would_identify``: all
+        the smallest sets of unobserved cells that would identify it. Where the search for these
+        had to stop, ``would_identify`` has one set that cannot be made smaller and ``search`` says
+        so.
 
     Raises
     ------
@@ -101,7 +102,26 @@ def refusal(
         if restriction is None:
             return None
         found = restriction
-    return {"reason": NOT_IDENTIFIED, "missing": records, **found}
+    return {
+        "reason": NOT_IDENTIFIED,
+        "message": _message(records, found["witness"]),
+        "missing": records,
+        **found,
+    }
+
+
+def _message(missing: Sequence[Mapping[str, str]], witness: Mapping[str, Any]) -> str:
+    cells = " and ".join(map(_words, missing))
+    first = witness["shift"][0]
+    return (
+        f"it is not identified: {cells} never measured in full. Adding {first['by']:g} to "
+        f"{_words(first['cell'])} leaves the data as they are and moves the contrast by "
+        f"{witness['moves_contrast']:g}. Measure what is missing"
+    )
+
+
+def _words(cell: Mapping[str, str]) -> str:
+    return "(" + ", ".join(f"{factor} = {level}" for factor, level in cell.items()) + ")"
 
 
 def _cells(factors: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:

@@ -65,13 +65,14 @@ def endpoint_state(state: str) -> str:
 
 
 def average(
-    state: str, fixed: Mapping[str, str], over: Mapping[str, Sequence[str]]
+    state: str | None, fixed: Mapping[str, str], over: Mapping[str, Sequence[str]]
 ) -> dict[Cell, Fraction]:
-    """Equal weights over the levels in `over`, at the fixed levels."""
+    """Equal weights over the levels in `over`, at the fixed levels; no state without a change."""
+    side = {} if state is None else {names.STATE: state}
     combinations = list(itertools.product(*over.values()))
     share = Fraction(1, len(combinations))
     return {
-        frozenset({(names.STATE, state), *fixed.items(), *zip(over, levels, strict=True)}): share
+        frozenset({**side, **fixed, **dict(zip(over, levels, strict=True))}.items()): share
         for levels in combinations
     }
 

@@ -37,7 +37,7 @@ def censoring_bounds(
     ----------
     data : Sample
     estimands, weights
-        As for `fourcorner.design.engine.estimate`. Medians and trimmed means have none.
+        As for `fourcorner.design.engine.estimate`. Ranks, signs and the like have none.
 
     Returns
     -------
@@ -47,11 +47,11 @@ def censoring_bounds(
         `transitions` count the censored too. Nothing for an estimand without a censored
         transition, or that is refused.
     """
-    if names.CENSORED not in data.scores:
+    if names.CENSORED not in data.scores or not data.scores[names.CENSORED].any():
         return []
     found: list[Estimate] = []
     for estimand in estimands:
-        if estimand.statistic not in refusals.RANKED:
+        if estimand.statistic not in refusals.RANKED and estimand.measure is None:
             low, high = scores.censoring_bounds(data.scores, estimand.wave)
             found += of_cells(data, estimand, weights, low, high)
     return found

@@ -8,18 +8,20 @@ has the engine's own refusals, notes and intervals, from the same draws.
 Invariant: a part is the same computation as the whole. Pinned by `tests/test_breakdowns.py`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fourcorner import names, scores
 from fourcorner.design import engine, refusals
-from fourcorner.design.applied import applied
+from fourcorner.design.applied import Applied, applied
 from fourcorner.design.cases import population
 from fourcorner.design.cohort import Sample
+from fourcorner.design.contributions import contributions
 from fourcorner.design.engine import DRAWS, LEVEL
 from fourcorner.design.leave_one_out import leave_one_out
 from fourcorner.design.options import Options
 from fourcorner.estimands import Estimand
+from fourcorner.measures import RETRIES
 from fourcorner.results import Breakdown, Estimate
 from fourcorner.weights import TargetWeights
 
@@ -67,8 +69,9 @@ def breakdowns(
     -------
     list of Breakdown
         Estimands in order. A factor that an estimand fixes itself (`wave`, `where`, `between`) has
-        no breakdown there. A row without a value says why in its notes. By ``leave_one_out`` there
-        are two rows, for the least and the greatest value.
+        no breakdown there, and what compares levels has none by them. A row without a value says
+        why in its notes. By ``leave_one_out`` there are two rows, for the least and the greatest
+        value.
     """
     options = Options(draws, seed, level, resampling, interval)
     if draws * data.units > CHEAP:
@@ -77,14 +80,38 @@ def breakdowns(
     found = _by_replicate(data, asked, weights, options)
     found += _by_stratum(data, asked, weights, options)
     found += _by_attribute(data, asked, weights, options)
-    found += [
-        (place, row)
-        for (place, estimand), found_values in zip(
-            asked, applied(data, [item for _, item in asked]), strict=True
+    values = dict(
+        zip(
+            (place for place, _ in asked),
+            applied(data, [estimand for _, estimand in asked]),
+            strict=True,
         )
-        for row in leave_one_out(data, estimand, found_values, weights, options)
-    ]
+    )
+    found = _with_contributions(data, asked, values, weights, found)
+    for place, estimand in asked:
+        left = leave_one_out(data, estimand, values[place], weights, options)
+        found += [(place, row) for row in left]
     return [row for _, row in sorted(found, key=lambda pair: pair[0])]
+
+
+def _with_contributions(
+    data: Sample,
+    asked: Numbered,
+    values: Mapping[int, Applied],
+    weights: Sequence[TargetWeights],
+    found: Placed,
+) -> Placed:
+    """Rows by attribute and stratum with what each level adds to the whole."""
+    listed = {row.by for _, row in found} & data.levels.keys()
+    few = [name for name in data.levels if name in listed and not _is_many(data, name)]
+    parts = {
+        place: contributions(data, estimand, values[place], weights, few)
+        for place, estimand in asked
+    }
+    return [
+        (place, replace(row, contribution=parts[place].get((row.weights, row.by, row.level))))
+        for place, row in found
+    ]
 
 
 def _by_replicate(
@@ -108,8 +135,14 @@ def _by_replicate(
 
 
 def _in_replicate(estimand: Estimand, factor: str, named: str) -> Estimand | None:
-    """The estimand of one replicate level; none of a wave that it leaves out, or has alone."""
-    if factor != names.WAVE or not estimand.wave:
+    """The estimand of one replicate level; none of what it compares, leaves out or has alone."""
+    if estimand.measure is not None and factor in estimand.measure.compared[:1]:
+        return None
+    if factor != names.WAVE:
+        return estimand
+    if estimand.measure is not None and estimand.measure.kind in RETRIES:
+        return None
+    if not estimand.wave:
         return estimand
     if named not in estimand.wave or len(estimand.wave) == 1:
         return None
@@ -135,7 +168,7 @@ def _by_attribute(
 ) -> Placed:
     """By each attribute, or one row that says why not where it has very many levels."""
     attributes = [name for name in data.levels if name != names.STRATUM]
-    few = [name for name in attributes if len(data.levels[name]) <= MANY]
+    few = [name for name in attributes if not _is_many(data, name)]
     found = _estimated(data, list(_levels(data, asked, few)), weights, options)
     for name in (name for name in attributes if name not in few):
         said = f"{len(data.levels[name])} levels"
@@ -146,6 +179,11 @@ def _by_attribute(
             for place, row in _estimated(data, wanted, weights, replace(options, draws=0))
         ]
     return found
+
+
+def _is_many(data: Sample, attribute: str) -> bool:
+    """Whether an attribute has too many levels for a row each; a stratum never has."""
+    return attribute != names.STRATUM and len(data.levels[attribute]) > MANY
 
 
 def _levels(data: Sample, asked: Numbered, attributes: Sequence[str]) -> Iterator[Wanted]:

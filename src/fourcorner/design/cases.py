@@ -4,21 +4,24 @@ Invariant: units and transitions of a row are those that it uses, and every note
 its own weights and plan. Pinned by `tests/test_design.py`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fourcorner import names
+from fourcorner.contrasts import ROUNDING
+from fourcorner.contrasts.calibration import statements
 from fourcorner.design import means, refusals
 from fourcorner.design.applied import Applied
+from fourcorner.design.auc import aucs
 from fourcorner.design.cohort import Sample
 from fourcorner.design.intervals import SMALL_STRATUM
 from fourcorner.design.means import Mixing
 from fourcorner.design.options import Options
-from fourcorner.design.parts import COHORT, Floats, Part, is_share, left_out, parts
-from fourcorner.design.replicates import Means, Quantity, Rank
+from fourcorner.design.parts import COHORT, Floats, Part, held, is_share, left_out, parts, selected
+from fourcorner.design.replicates import Means, Quantity, Rank, rank
 from fourcorner.estimands import UNITS_ALIKE, Estimand
 from fourcorner.weights import TargetWeights
 
@@ -73,25 +76,71 @@ def cases(
     groups = parts(data, estimand, applied.values)
     about = means.centred(data, groups)
     out = refusals.omitted(estimand, weights)
-    notes = (*_notes(data, estimand, applied.values, groups), *refusals.omission(estimand, out))
+    notes = (
+        *_notes(data, estimand, applied.values, groups),
+        *_limited(data, estimand, applied),
+        *refusals.omission(estimand, out),
+    )
     found: list[Case] = []
     mixes: list[tuple[Mixing, str]] = []
     for mixture in weights:
         if mixture.name in out:
             continue
-        refused = applied.refused or refusals.of_mixture(data, estimand, groups, mixture)
+        refused = (
+            applied.refused
+            or refusals.of_mixture(data, estimand, groups, mixture)
+            or refusals.of_outcome(data, estimand, groups)
+        )
         mix = means.mixing(mixture, about, options.resampling)
         needed = _needed(data, groups, mix)
         kind = _kind(estimand, needed, options)
-        told = (*notes, *_mixture_notes(data, estimand, mixture, options))
+        told = [*notes, *_mixture_notes(data, estimand, mixture, options)]
+        if refused is None and applied.gains is not None:
+            told += _calibration(data, estimand, applied.gains, mixture, applied.size)
         fields = _fields(data, estimand, groups, mixture, options)
-        found.append(Case(fields, refused, needed, kind, told, estimand.limits))
+        found.append(Case(fields, refused, needed, kind, tuple(told), estimand.limits))
         if refused is None:
             # only a mean is rescaled or studentised; another statistic then has no interval
             mixes.append((mix, kind if estimand.statistic == names.MEAN else names.PERCENTILE))
+    if applied.scores is not None:
+        of = _ranked(data, estimand, groups, applied.scores)
+        return found, Rank(of, data.units, len(mixes), 1.0)
     if estimand.statistic in refusals.RANKED:
-        return found, Rank(groups, estimand.statistic, len(mixes), applied.size)
-    return found, Means(about, tuple(mixes), 1.0 if estimand.limits else applied.size)
+        of = rank(groups, estimand.statistic)
+        return found, Rank(of, data.units, len(mixes), applied.size)
+    share = estimand.statistic in names.SHARES
+    return found, Means(about, tuple(mixes), 1.0 if share else applied.size)
+
+
+CHANNELS = {
+    names.AUC_FIRST: {0: 1},
+    names.AUC_SECOND: {1: 1},
+    names.AUC_DIFFERENCE: {0: -1, 1: 1},
+}
+
+
+def _ranked(
+    data: Sample, estimand: Estimand, groups: Sequence[Part], scores: Floats
+) -> Callable[[Floats], Floats]:
+    """An AUC in each draw, or a difference of two, of one group or of the second less the first."""
+    assert estimand.measure is not None
+    assert estimand.measure.outcome is not None
+    attribute, level = estimand.measure.outcome
+    outcome = held(data, estimand.name, attribute, [level]) == level
+    terms = [
+        (
+            part.sign * sign,
+            aucs(
+                scores[part.transitions, channel],
+                outcome[part.transitions],
+                data.unit[part.transitions],
+                data.units,
+            ),
+        )
+        for part in groups
+        for channel, sign in CHANNELS[estimand.measure.kind].items()
+    ]
+    return lambda multiplicity: np.sum([sign * of(multiplicity) for sign, of in terms], axis=0)
 
 
 def _kind(estimand: Estimand, needed: Needed, options: Options) -> str:
@@ -135,7 +184,8 @@ def _fields(
 
 def _count(estimand: Estimand, groups: Sequence[Part]) -> int | None:
     """Transitions of which a share is the share, where each counts wholly or not at all."""
-    if estimand.limits is None or len(groups) > 1:
+    difference = estimand.limits is not None and estimand.limits[0] < 0
+    if estimand.statistic not in names.SHARES or difference:
         return None
     if is_share(estimand):
         return groups[0].negative
@@ -157,6 +207,17 @@ def _notes(
         yield f"transitions by group: {'; '.join(told)}"
 
 
+def _limited(data: Sample, estimand: Estimand, applied: Applied) -> Iterator[str]:
+    """How many transitions have a margin and no belief."""
+    if applied.limited is None:
+        return
+    if count := int((applied.limited & selected(data, estimand)).sum()):
+        yield (
+            f"left out: {count} transitions with an exact gain and no belief, since the score of "
+            f"some candidate is only an upper limit"
+        )
+
+
 def _mixture_notes(
     data: Sample, estimand: Estimand, mixture: TargetWeights, options: Options
 ) -> Iterator[str]:
@@ -166,6 +227,18 @@ def _mixture_notes(
         yield "each group under its own mixture of strata"
     if several and options.resampling == names.WITHIN_STRATA:
         yield "the mixture of strata is held as it is in the cohort"
+
+
+def _calibration(
+    data: Sample, estimand: Estimand, gains: Floats, mixture: TargetWeights, size: float
+) -> Iterator[str]:
+    """What the two mean gains under a mixture say of rescaling and pooling the channels."""
+    pair = []
+    for values in gains.T:
+        about = means.centred(data, parts(data, estimand, values))
+        found = means.estimate(about, means.mixing(mixture, about, names.PLAIN))
+        pair.append(0.0 if abs(found) <= ROUNDING * size else found)
+    return statements(*pair)
 
 
 def _needed(data: Sample, groups: Sequence[Part], mix: Mixing) -> Needed:

@@ -5,7 +5,8 @@ reduced from the scores for the waves that an estimand names. Pinned by `tests/t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import xarray as xr
@@ -43,16 +44,28 @@ class Sample:
     strata: tuple[str, ...]
     cohort: str
     levels: Mapping[str, tuple[str, ...]]
+    _cells: dict[tuple[str, ...], xr.DataArray] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def cells(self, wave: tuple[str, ...] = ()) -> xr.DataArray:
         """Cells reduced over the replicates, of all waves or some: (transition, state, channels).
+
+        They are kept: nobody may change them.
 
         Raises
         ------
         OptionError
             If the scores have no such wave.
         """
-        return scores.cells(self.scores, wave)
+        if wave not in self._cells:
+            self._cells[wave] = scores.cells(self._margins, wave)
+        return self._cells[wave]
+
+    @cached_property
+    def _margins(self) -> xr.Dataset:
+        """The scores with options reduced, once for all waves."""
+        return scores.as_margins(self.scores)
 
 
 def sample(data: xr.Dataset, cohort: str = names.COHORT_CONTRAST) -> Sample:

@@ -38,7 +38,7 @@ def multiplicities(units: int, draws: int, seed: int) -> Iterator[NDArray[np.flo
         chosen = generator.integers(0, max(units, 1), size=(block, units))
         chosen += units * np.arange(block)[:, None]
         counts = np.bincount(chosen.ravel(), minlength=block * units)
-        yield counts.reshape(block, units).astype(float)
+        yield _along_draws(counts.reshape(block, units))
 
 
 def within_strata(
@@ -75,4 +75,9 @@ def within_strata(
         chosen = order[start + (generator.random((block, units)) * size).astype(np.int64)]
         chosen += units * np.arange(block)[:, None]
         counts = np.bincount(chosen.ravel(), minlength=block * units)
-        yield counts.reshape(block, units).astype(float)
+        yield _along_draws(counts.reshape(block, units))
+
+
+def _along_draws(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The counts as floats, a unit's draws side by side in memory: what units add is summed so."""
+    return counts.T.astype(float, order="C").T

@@ -14,7 +14,7 @@ estimated that the observed cells do not determine, and an option is honoured or
 
 from collections.abc import Sequence
 
-from fourcorner import contrasts, names
+from fourcorner import names
 from fourcorner.design import intervals
 from fourcorner.design.applied import applied
 from fourcorner.design.cases import Case, cases
@@ -111,17 +111,7 @@ def require(row: Estimate) -> Estimate:
     """Return the row itself, or raise `NotIdentified` when it is a refusal."""
     if row.refused is None:
         return row
-    reason = row.refused["reason"]
-    if reason != contrasts.NOT_IDENTIFIED:
-        raise NotIdentified(f"{row.name} is refused: {row.refused['message']}", row.refused)
-    witness = row.refused["witness"]
-    message = (
-        f"{row.name} is not identified: the cell(s) {row.refused['missing']} were never measured "
-        f"in full. "
-        f"Adding {witness['shift'][0]['by']:g} to {witness['shift'][0]['cell']} leaves the data as "
-        f"they are and moves the contrast by {witness['moves_contrast']:g}. Measure these cells."
-    )
-    raise NotIdentified(message, row.refused)
+    raise NotIdentified(f"{row.name} is refused: {row.refused['message']}", row.refused)
 
 
 def _row(

@@ -136,9 +136,9 @@ def within(ends: Interval, limits: Interval) -> tuple[Interval, list[str]]:
     low, high = ends
     said = []
     if low < least:
-        said.append(f"cut at {least:g}: a share is not below it")
+        said.append(f"cut at {least:g}: no value is below it")
     if high > greatest:
-        said.append(f"cut at {greatest:g}: a share is not above it")
+        said.append(f"cut at {greatest:g}: no value is above it")
     return (max(low, least), min(high, greatest)), said
 
 

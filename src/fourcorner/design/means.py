@@ -10,6 +10,7 @@ Invariant: the draw in which every unit is taken once deviates by nothing. Pinne
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +70,10 @@ def centred(data: Sample, parts: Sequence[Part]) -> Centred:
     sums = np.stack([part.sums(data.units) for part in parts], axis=1)
     counts = np.stack([part.counts(data.units) for part in parts], axis=1)
     units = np.stack([part.sizes(data) for part in parts], axis=1).astype(float)
-    once = totals(np.ones((1, data.units)), np.hstack([sums, counts]), data.stratum, units.shape[0])
+    once = totals(
+        by_stratum(np.ones((1, data.units)), data.stratum, len(data.strata)),
+        np.hstack([sums, counts]),
+    )
     total, numbers = once[0, :, : len(parts)], once[0, :, len(parts) :]
     means = _ratio(total, numbers)
     return Centred(
@@ -104,27 +108,47 @@ def estimate(about: Centred, mix: Mixing) -> float:
     return float(about.sign @ by_part)
 
 
-def totals(
-    multiplicity: Floats, columns: Floats, stratum: NDArray[np.int64], strata: int
-) -> Floats:
+class Drawn(NamedTuple):
+    """One stratum of some draws.
+
+    Attributes
+    ----------
+    units : ndarray of shape (units of the stratum,)
+        Codes.
+    times : ndarray of shape (units of the stratum, draws)
+        How often each is drawn.
+    """
+
+    units: NDArray[np.int64]
+    times: Floats
+
+
+def by_stratum(multiplicity: Floats, stratum: NDArray[np.int64], strata: int) -> list[Drawn]:
+    """Split draws of shape (draws, units) into those of each stratum."""
+    if strata == 1:
+        return [Drawn(np.arange(len(stratum)), multiplicity.T)]
+    inside = [np.flatnonzero(stratum == code) for code in range(strata)]
+    return [Drawn(units, multiplicity.T[units]) for units in inside]
+
+
+def totals(drawn: Sequence[Drawn], columns: Floats) -> Floats:
     """Sum columns over the units drawn, by stratum.
 
     Parameters
     ----------
-    multiplicity : ndarray of shape (draws, units)
+    drawn : sequence of Drawn
+        All strata of some draws.
     columns : ndarray of shape (units, columns)
-    stratum : ndarray of shape (units,)
-    strata : int
 
     Returns
     -------
     ndarray of shape (draws, strata, columns)
+        Each column of each stratum lies together in memory.
     """
-    drawn = np.empty((multiplicity.shape[0], strata, columns.shape[1]))
-    for code in range(strata):
-        inside = np.flatnonzero(stratum == code)
-        drawn[:, code] = np.take(multiplicity, inside, axis=1) @ columns[inside]
-    return drawn
+    found = np.empty((len(drawn), columns.shape[1], drawn[0].times.shape[1]))
+    for of_stratum, (units, times) in zip(found, drawn, strict=True):
+        np.matmul(columns[units].T, times, out=of_stratum)
+    return np.transpose(found, (2, 0, 1))
 
 
 def deviations(drawn: Floats, about: Centred, mix: Mixing, *, rescale: bool = False) -> Floats:
@@ -145,24 +169,38 @@ def deviations(drawn: Floats, about: Centred, mix: Mixing, *, rescale: bool = Fa
     ndarray of shape (draws,)
         NaN where a needed stratum has no value in the draw.
     """
-    pooled, strata = mean_deviations(drawn, about)
-    if rescale:
-        strata = strata * _stretch(about.units)
-        pooled = pooled * _stretch(about.units.sum(axis=0))
-    found = weighed(strata, mix.strata).sum(axis=1)
+    found = np.zeros((len(drawn), len(about.sign)))
+    if mix.strata.any():
+        strata = stratum_deviations(drawn, about)
+        if rescale:
+            strata = strata * _stretch(about.units)
+        found = weighed(strata, mix.strata).sum(axis=1)
     if mix.pooled > 0:
+        pooled = pooled_deviations(drawn, about)
+        if rescale:
+            pooled = pooled * _stretch(about.units.sum(axis=0))
         found = found + mix.pooled * pooled
     return np.asarray(found @ about.sign)
 
 
-def mean_deviations(drawn: Floats, about: Centred) -> tuple[Floats, Floats]:
-    """Deviation of each draw's pooled mean (draws, P) and stratum means (draws, strata, P)."""
-    size = len(about.sign)
-    sums, counts = drawn[..., :size], drawn[..., size:]
+def pooled_deviations(drawn: Floats, about: Centred) -> Floats:
+    """Deviation of each draw's pooled mean: shape (draws, P)."""
+    sums, counts = _halves(drawn, about)
+    moved = sums + (about.means - about.pooled) * counts
     with np.errstate(invalid="ignore"):
-        strata = sums / counts
-        moved = sums + (about.means - about.pooled) * counts
-        return moved.sum(axis=1) / counts.sum(axis=1), strata
+        return np.asarray(moved.sum(axis=1) / counts.sum(axis=1))
+
+
+def stratum_deviations(drawn: Floats, about: Centred) -> Floats:
+    """Deviation of each draw's stratum means: shape (draws, strata, P)."""
+    sums, counts = _halves(drawn, about)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(sums / counts)
+
+
+def _halves(drawn: Floats, about: Centred) -> tuple[Floats, Floats]:
+    size = len(about.sign)
+    return drawn[..., :size], drawn[..., size:]
 
 
 def weighed(values: Floats, weights: Floats) -> Floats:

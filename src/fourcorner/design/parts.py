@@ -93,13 +93,13 @@ def parts(data: Sample, estimand: Estimand, values: Floats) -> tuple[Part, ...]:
     if estimand.between is None:
         return (_part(data, estimand, values, inside, 1, COHORT),)
     attribute, *levels = estimand.between
-    held = _held(data, estimand.name, attribute, levels)
+    found = held(data, estimand.name, attribute, levels)
     return tuple(
         _part(
             data,
             estimand,
             values,
-            inside & (held == canonical(level)),
+            inside & (found == canonical(level)),
             sign,
             f"{attribute} = {canonical(level)}",
         )
@@ -111,8 +111,8 @@ def selected(data: Sample, estimand: Estimand) -> Mask:
     """Which transitions have the attributes that `where` asks for."""
     kept = np.ones(len(data.unit), dtype=bool)
     for attribute, levels in estimand.where.items():
-        held = _held(data, estimand.name, attribute, levels)
-        kept &= np.isin(held, [canonical(level) for level in levels])
+        found = held(data, estimand.name, attribute, levels)
+        kept &= np.isin(found, [canonical(level) for level in levels])
     return kept
 
 
@@ -130,13 +130,13 @@ def left_out(data: Sample, estimand: Estimand, values: Floats) -> Iterator[str]:
         )
     if estimand.between is not None:
         attribute, *levels = estimand.between
-        held = _held(data, estimand.name, attribute, levels)
-        other = complete & kept & ~np.isin(held, [canonical(level) for level in levels])
+        found = held(data, estimand.name, attribute, levels)
+        other = complete & kept & ~np.isin(found, [canonical(level) for level in levels])
         if other.any():
             yield f"{int(other.sum())} complete transitions have another {attribute} or none"
 
 
-def _held(data: Sample, name: str, attribute: str, levels: Iterable[str]) -> NDArray[np.str_]:
+def held(data: Sample, name: str, attribute: str, levels: Iterable[str]) -> NDArray[np.str_]:
     """Each transition's level of an attribute, the asked ones being levels of the table."""
     if attribute not in data.levels:
         near = nearest(attribute, data.levels)

@@ -11,11 +11,12 @@ import numpy as np
 
 from fourcorner import names
 from fourcorner.design.cohort import Sample
-from fourcorner.design.parts import Part
+from fourcorner.design.parts import Part, held
 from fourcorner.estimands import Estimand
+from fourcorner.measures import BELIEFS
 from fourcorner.weights import TargetWeights
 
-RANKED = {names.MEDIAN: "a median", names.TRIMMED_MEAN: "a trimmed mean"}
+RANKED = {names.MEDIAN: "a median", names.TRIMMED_MEAN: "a trimmed mean", names.AUC: "an AUC"}
 
 Refusal = dict[str, Any]
 
@@ -36,6 +37,23 @@ def of_mixture(
             where = "" if estimand.between is None else f" where {part.group}"
             message = f"no complete transition in the strata {empty}{where}"
             return {"reason": "empty_stratum", "message": message, "strata": empty}
+    return None
+
+
+def of_outcome(data: Sample, estimand: Estimand, parts: Sequence[Part]) -> Refusal | None:
+    """Why an outcome cannot be ranked, or None; it needs transitions with it and without."""
+    if estimand.measure is None or estimand.measure.outcome is None:
+        return None
+    attribute, level = estimand.measure.outcome
+    found = held(data, estimand.name, attribute, [level])
+    for part in parts:
+        there = sorted(set(found[part.transitions].tolist()))
+        if len(there) != 2 or level not in there:
+            message = (
+                f"an AUC needs transitions with {attribute} = {level} and with one other level; "
+                f"those of {part.group} have {there}"
+            )
+            return {"reason": "outcome_not_binary", "message": message}
     return None
 
 
@@ -68,7 +86,9 @@ def _no_transition(estimand: Estimand, part: Part) -> str:
     asked = [f"{name} = {' or '.join(levels)}" for name, levels in estimand.where.items()]
     asked += [part.group] if estimand.between is not None else []
     where = f"with {' and '.join(asked)} " if asked else ""
-    return f"no transition {where}is complete in every cell of this contrast"
+    belief = estimand.measure is not None and estimand.measure.kind in BELIEFS
+    exact = ", with the exact score of every candidate" if belief else ""
+    return f"no transition {where}is complete in every cell of this contrast{exact}"
 
 
 def _empty_strata(data: Sample, part: Part, mixture: TargetWeights) -> list[str]:

@@ -7,6 +7,7 @@ estimate depends on the table alone. Pinned by `tests/test_design.py`.
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,8 @@ Floats = NDArray[np.float64]
 Evaluated = tuple[Floats, Floats | None]
 Ranking = Callable[[Floats, Floats, NDArray[np.int64]], Floats]
 
-TOTALS = 2**22  # numbers in a block of totals
+TOTALS = 2**21  # numbers in a block of totals
+BATCH = 32  # columns that are summed at a time
 RANKINGS: dict[str, Ranking] = {
     names.MEDIAN: ranks.medians,
     names.TRIMMED_MEAN: ranks.trimmed_means,
@@ -73,30 +75,50 @@ class Means:
 
 @dataclass(frozen=True)
 class Rank:
-    """A median or trimmed mean of one or two groups, the same under each of some mixtures."""
+    """A statistic of ranks, the same under each of some mixtures.
 
-    parts: tuple[Part, ...]
-    statistic: str
+    Attributes
+    ----------
+    of : callable
+        The statistic in each draw, from multiplicities of shape (draws, units).
+    units : int
+    mixes : int
+    size : float
+        Of the scores, or 1 for an AUC.
+    """
+
+    of: Callable[[Floats], Floats]
+    units: int
     mixes: int
     size: float
+
+    @cached_property
+    def once(self) -> float:
+        """The estimate: every unit taken once."""
+        return float(self.of(np.ones((1, self.units)))[0])
 
     def columns(self) -> Floats:
         """Nothing is summed."""
         return np.zeros((0, 0))
 
-    def points(self, data: Sample) -> list[float]:
+    def points(self, data: Sample) -> list[float]:  # noqa: ARG002 - as of a mean
         """Estimates, by mixture."""
-        return [float(self._of(np.ones((1, data.units)))[0])] * self.mixes
+        return [self.once] * self.mixes
 
     def evaluate(self, multiplicity: Floats, drawn: Floats) -> Iterator[Evaluated]:  # noqa: ARG002
         """Deviation of each draw, by mixture."""
-        once = self._of(np.ones((1, multiplicity.shape[1])))
-        return itertools.repeat((self._of(multiplicity) - once, None), self.mixes)
+        return itertools.repeat((self.of(multiplicity) - self.once, None), self.mixes)
 
-    def _of(self, multiplicity: Floats) -> Floats:
-        rank = RANKINGS[self.statistic]
-        found = [part.sign * rank(multiplicity, part.values, part.unit) for part in self.parts]
+
+def rank(parts: Sequence[Part], statistic: str) -> Callable[[Floats], Floats]:
+    """A median or trimmed mean in each draw; of two groups the second's less the first's."""
+    take = RANKINGS[statistic]
+
+    def of(multiplicity: Floats) -> Floats:
+        found = [part.sign * take(multiplicity, part.values, part.unit) for part in parts]
         return np.sum(found, axis=0)
+
+    return of
 
 
 Quantity = Means | Rank
@@ -113,20 +135,19 @@ def replicate(
     points = [(point, of.size) for of in quantities for point in of.points(data)]
     if not draws or not points:
         return [Replicates(point, np.empty(0), size) for point, size in points]
-    blocks = [quantity.columns() for quantity in quantities]
-    ends = np.cumsum([0, *(block.shape[1] for block in blocks)]).tolist()
-    places = [slice(*pair) for pair in itertools.pairwise(ends)]
-    columns = np.hstack([np.empty((data.units, 0)), *(block for block in blocks if block.size)])
+    batches = list(_batches(quantities, data.units))
+    widest = max(columns.shape[1] for _, columns, _ in batches)
+    step = max(1, TOTALS // max(1, len(data.strata) * widest))
 
     def evaluate(multiplicity: Floats) -> list[Evaluated]:
-        drawn = means.totals(multiplicity, columns, data.stratum, len(data.strata))
-        return [
-            found
-            for quantity, place in zip(quantities, places, strict=True)
-            for found in quantity.evaluate(multiplicity, drawn[..., place])
-        ]
+        split = means.by_stratum(multiplicity, data.stratum, len(data.strata))
+        found: list[Evaluated] = []
+        for batch, columns, places in batches:
+            drawn = means.totals(split, columns)
+            for quantity, place in zip(batch, places, strict=True):
+                found += quantity.evaluate(multiplicity, drawn[..., place])
+        return found
 
-    step = max(1, TOTALS // max(1, len(data.strata) * columns.shape[1]))
     found = [evaluate(np.ones((1, data.units)))]
     for block in _draws(data, plan, draws, seed):
         found += [evaluate(block[start : start + step]) for start in range(0, len(block), step)]
@@ -139,6 +160,21 @@ def replicate(
         )
         for i, (point, size) in enumerate(points)
     ]
+
+
+def _batches(
+    quantities: Sequence[Quantity], units: int
+) -> Iterator[tuple[list[Quantity], Floats, list[slice]]]:
+    """Some quantities at a time, what is summed for them, and where each has its own of it."""
+    summed = [quantity.columns() for quantity in quantities]
+    widths = [of.shape[1] for of in summed]
+    upto = np.cumsum(widths)
+    for _, group in itertools.groupby(range(len(widths)), lambda i: upto[i] // BATCH):
+        members = list(group)
+        ends = np.cumsum([0, *(widths[i] for i in members)]).tolist()
+        columns = np.hstack([np.empty((units, 0)), *(summed[i] for i in members if widths[i])])
+        places = [slice(*pair) for pair in itertools.pairwise(ends)]
+        yield [quantities[i] for i in members], columns, places
 
 
 def _draws(data: Sample, plan: str, draws: int, seed: int) -> Iterator[Floats]:

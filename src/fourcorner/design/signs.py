@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fourcorner import names
+from fourcorner.contrasts import ROUNDING
 from fourcorner.design.cohort import Sample
 from fourcorner.measures import RETRIES, Measure
 
@@ -25,7 +26,7 @@ ONE_WAVE = "one_wave"
 SEVERAL_SESSIONS = "several_sessions"
 
 
-def values(gains: Floats, measure: Measure) -> Floats:
+def values(gains: Floats, measure: Measure, size: float = 0.0) -> Floats:
     """A measure of each transition.
 
     Parameters
@@ -33,7 +34,10 @@ def values(gains: Floats, measure: Measure) -> Floats:
     gains : ndarray of shape (transitions, waves, 2)
         Of the first channel and of the second; NaN where incomplete.
     measure : Measure
-        One of `fourcorner.measures.SIGNS`.
+        One of `fourcorner.measures.SIGNS`; those that compare waves need two.
+    size : float
+        Of the scores that gains are made of: a gain that is further from zero than a dead zone by
+        their rounding alone is on its edge.
 
     Returns
     -------
@@ -48,17 +52,23 @@ def values(gains: Floats, measure: Measure) -> Floats:
     """
     complete = np.isfinite(gains).all(axis=(1, 2))
     found = np.full(len(gains), np.nan)
-    found[complete] = _values(gains[complete], measure)
+    found[complete] = _values(gains[complete], measure, ROUNDING * size)
     return found
 
 
-def _values(gains: Floats, measure: Measure) -> Floats:
+def mean_gains(gains: Floats) -> Floats:
+    """Both gains of each transition, averaged over waves: shape (transitions, 2)."""
+    kinds = (names.FIRST_GAIN, names.SECOND_GAIN)
+    return np.stack([values(gains, Measure(kind)) for kind in kinds], axis=1)
+
+
+def _values(gains: Floats, measure: Measure, nothing: float) -> Floats:
     if measure.kind in MEANS_OF:
         return MEANS_OF[measure.kind](gains[..., 0].mean(axis=1), gains[..., 1].mean(axis=1))
     sign = np.sign(gains)
     if measure.kind == names.BEYOND:
         opposite = sign[..., 0] * sign[..., 1] < 0
-        return ((np.abs(gains) > measure.zone).all(axis=2) & opposite).mean(axis=1)
+        return ((np.abs(gains) > measure.zone + nothing).all(axis=2) & opposite).mean(axis=1)
     return RATES[measure.kind](sign[..., 0], sign[..., 1])
 
 
@@ -108,15 +118,23 @@ RATES: Mapping[str, Callable[[Floats, Floats], Floats]] = {
 
 def refusal(data: Sample, waves: Sequence[str], measure: Measure) -> dict[str, Any] | None:
     """Why a measure has no value where the waves are no retries of one another."""
-    if waves and names.SESSION in data.scores.coords:
-        sessions = data.scores[names.SESSION].sel({names.WAVE: list(waves)}).values.tolist()
-        if len(set(sessions)) > 1:
-            listed = ", ".join(f"{w} of {s}" for w, s in zip(waves, sessions, strict=True))
-            message = (
-                f"the waves are of several sessions ({listed}), which are no retries of one "
-                f"another; choose waves of one session with wave = [...]"
-            )
-            return {"reason": SEVERAL_SESSIONS, "message": message}
+    if (refused := several_sessions(data, waves)) is not None:
+        return refused
     if len(waves) < 2 and measure.kind in RETRIES:
         return {"reason": ONE_WAVE, "message": "one wave says nothing about retries"}
     return None
+
+
+def several_sessions(data: Sample, waves: Sequence[str]) -> dict[str, Any] | None:
+    """Why waves are no retries of one another, or None."""
+    if not waves or names.SESSION not in data.scores.coords:
+        return None
+    sessions = data.scores[names.SESSION].sel({names.WAVE: list(waves)}).values.tolist()
+    if len(set(sessions)) == 1:
+        return None
+    listed = ", ".join(f"{w} of {s}" for w, s in zip(waves, sessions, strict=True))
+    message = (
+        f"the waves are of several sessions ({listed}), which are no retries of one another; "
+        f"choose waves of one session with wave = [...]"
+    )
+    return {"reason": SEVERAL_SESSIONS, "message": message}

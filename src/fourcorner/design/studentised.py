@@ -9,10 +9,18 @@ Invariant: with one value for each unit it is s² / n of one mean, Σ w_g² s_g�
 one, the sum of both for two groups. Pinned by `tests/test_means.py`.
 """
 
+from itertools import combinations_with_replacement
+
 import numpy as np
 from numpy.typing import NDArray
 
-from fourcorner.design.means import Centred, Mixing, mean_deviations, weighed
+from fourcorner.design.means import (
+    Centred,
+    Mixing,
+    pooled_deviations,
+    stratum_deviations,
+    weighed,
+)
 
 Floats = NDArray[np.float64]
 
@@ -20,13 +28,13 @@ ROUNDING = 1e-12  # relative to the terms of a variance
 
 
 def moments(about: Centred) -> Floats:
-    """Columns whose totals give the variance: shape (units, P + 4 P²).
+    """Columns whose totals give the variance: shape (units, P + P (2 P + 1)).
 
-    Whether the unit is in each group; then the products of its sums and counts.
+    Whether the unit is in each group; then the products of its sums and counts, each pair once.
     """
     z = about.columns
-    products = z[:, :, None] * z[:, None, :]
-    return np.hstack([(about.counts > 0).astype(float), products.reshape(len(z), -1)])
+    products = [z[:, i] * z[:, j] for i, j in _pairs(len(about.sign))]
+    return np.column_stack([(about.counts > 0).astype(float), *products])
 
 
 def variances(drawn: Floats, second: Floats, about: Centred, mix: Mixing) -> Floats:
@@ -36,7 +44,7 @@ def variances(drawn: Floats, second: Floats, about: Centred, mix: Mixing) -> Flo
     ----------
     drawn : ndarray of shape (draws, strata, 2 P)
         Totals of sums and counts.
-    second : ndarray of shape (draws, strata, P + 4 P²)
+    second : ndarray of shape (draws, strata, P + P (2 P + 1))
         Totals of `moments`.
     about : Centred
     mix : Mixing
@@ -48,19 +56,26 @@ def variances(drawn: Floats, second: Floats, about: Centred, mix: Mixing) -> Flo
     """
     size = len(about.sign)
     counts, units = drawn[..., size:], second[..., :size]
-    products = second[..., size:].reshape(*second.shape[:2], 2 * size, 2 * size)
-    pooled, strata = mean_deviations(drawn, about)
     with np.errstate(invalid="ignore", divide="ignore"):
         slope = weighed(np.sqrt(units / (units - 1)) / counts, mix.strata)
-        offset = slope * np.where(mix.strata > 0, strata, 0.0)
+        offset = slope * np.where(mix.strata > 0, stratum_deviations(drawn, about), 0.0)
         if mix.pooled > 0:
             number, total = units.sum(axis=1), counts.sum(axis=1)
             whole = (mix.pooled * np.sqrt(number / (number - 1)) / total)[:, None, :]
             slope = slope + whole
-            offset = offset + whole * ((about.pooled + pooled)[:, None, :] - about.means)
-        lever = np.concatenate([about.sign * slope, -about.sign * offset], axis=2)
-        moved = np.einsum("bgij,bgj->bgi", products, lever)
-        found = (lever * moved).sum(axis=(1, 2))
-        terms = np.einsum("bgi,bgij,bgj->b", np.abs(lever), np.abs(products), np.abs(lever))
+            moved = pooled_deviations(drawn, about)
+            offset = offset + whole * ((about.pooled + moved)[:, None, :] - about.means)
+        lever = [*np.moveaxis(about.sign * slope, 2, 0), *np.moveaxis(-about.sign * offset, 2, 0)]
+        found, terms = np.zeros((2, len(drawn)))
+        products = np.moveaxis(second[..., size:], 2, 0)
+        for (i, j), product in zip(_pairs(size), products, strict=True):
+            term = (1.0 if i == j else 2.0) * lever[i] * lever[j] * product
+            found += term.sum(axis=1)
+            terms += np.abs(term).sum(axis=1)
     found[found <= ROUNDING * terms] = 0.0
     return np.where(np.isfinite(found), found, np.nan)
+
+
+def _pairs(groups: int) -> list[tuple[int, int]]:
+    """Pairs of a unit's sums and counts over P groups, each once."""
+    return list(combinations_with_replacement(range(2 * groups), 2))

@@ -205,7 +205,9 @@ def _sort_key(level: str) -> tuple[float, str]:
 
 def _change(change: tuple[str, str, str] | None) -> str:
     if change is None:
-        return f'change = {{ column = "{UNKNOWN}", before = "{UNKNOWN}", after = "{UNKNOWN}" }}'
+        levels = f'before = "{UNKNOWN}", after = "{UNKNOWN}"'
+        hint = "leave it out where nothing changes: agreement rates remain"
+        return f'change = {{ column = "{UNKNOWN}", {levels} }}  # {hint}'
     column, before, after = map(_text, change)
     return f"change = {{ column = {column}, before = {before}, after = {after} }}"
 

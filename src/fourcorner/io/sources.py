@@ -322,4 +322,6 @@ def _malformed(path: Path, error: duckdb.Error) -> str:
     """Which line is no JSON, by Python's reader since DuckDB counts to the line after."""
     line = text.first_not_json(path)
     reason = first_line(error).split(": ")[-1]
+    if line and "UTF-8" in reason:
+        return f"line {line} {text.NOT_UTF8}. {text.CONVERT}"
     return f"line {line} is not JSON ({reason})" if line else f"not JSON Lines: {first_line(error)}"

@@ -245,8 +245,10 @@ def _rejected(connection: duckdb.DuckDBPyConnection, origin: Source) -> str | No
         found += [re.sub(r"(?<=line )\d+", rf"\g<0>{of_file}", line, count=1) for line in lines]
     found = found or [str(example).strip()]
     more = ", …" if len(found) > EXAMPLES else ""
+    said = f"{', '.join(found[:EXAMPLES])}{more}"
+    if any(line.endswith(text.NOT_UTF8) for line in found):
+        return f"{max(count, len(found))} line(s) cannot be read: {said}. {text.CONVERT}"
     return (
         f"{max(count, len(found))} line(s) do not fit the {width} columns of the header: "
-        f"{', '.join(found[:EXAMPLES])}{more}. A value that holds {delimiter!r}, a quote or a "
-        f"line break must be quoted"
+        f"{said}. A value that holds {delimiter!r}, a quote or a line break must be quoted"
     )

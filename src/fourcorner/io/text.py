@@ -16,6 +16,11 @@ from typing import TextIO
 
 from fourcorner.errors import TableError
 
+CONVERT = (
+    "If it is a text in another encoding, convert it: iconv -f LATIN1 -t UTF-8 OLD > NEW, with the "
+    "encoding that it has in place of LATIN1"
+)
+NOT_UTF8 = "is not text in UTF-8"
 NOT_TEXT = re.compile("[\x00\udc80-\udcff]")
 
 
@@ -50,8 +55,7 @@ def header(path: Path, delimiter: str) -> list[str]:
     if names is None:
         raise TableError(["the file is empty; expected a header line and rows"], path.name)
     if not _is_text(names):
-        msg = "not a table in UTF-8; is it a binary file, or a text in another encoding?"
-        raise TableError([msg], path.name)
+        raise TableError([f"not a table in UTF-8; is it a binary file? {CONVERT}"], path.name)
     if len(names) == 1 and re.search(r"[;\t|,]", names[0]):
         msg = f"the header is one column {names[0][:60]!r}; expected columns split by {delimiter!r}"
         raise TableError([msg], path.name)
@@ -85,7 +89,7 @@ def first_keys(path: Path) -> list[str]:
     if first is None:
         raise TableError(["the file is empty; expected one JSON object a line"], path.name)
     if not _is_text([first]):
-        raise TableError(["not JSON Lines in UTF-8; is it a binary file?"], path.name)
+        raise TableError([f"not JSON Lines in UTF-8; is it a binary file? {CONVERT}"], path.name)
     try:
         pairs = json.loads(first, object_pairs_hook=_Pairs)
     except (ValueError, RecursionError) as error:
@@ -126,7 +130,7 @@ def misfits(path: Path, delimiter: str, width: int) -> list[str]:
     try:
         for line, record in records(path, delimiter):
             if not _is_text(record):
-                found.append(f"line {line} is not text in UTF-8")
+                found.append(f"line {line} {NOT_UTF8}")
             elif record and len(record) != width:
                 found.append(f"line {line} has {len(record)} value(s)")
     except csv.Error as error:

@@ -45,6 +45,8 @@ def cell_map(data: xr.Dataset) -> Figure:
         Scores, as `fourcorner.read_scores` returns them.
     """
     cells = scores.cells(data)
+    if names.STATE not in cells.dims:
+        cells = cells.expand_dims({names.STATE: ["score"]})
     channels = [str(dim) for dim in cells.dims if dim not in {names.TRANSITION, names.STATE}]
     levels = [[str(level) for level in cells[dim].values] for dim in channels]
     combinations = [" · ".join(combination) or "all" for combination in product(*levels)]
@@ -55,7 +57,7 @@ def cell_map(data: xr.Dataset) -> Figure:
         [ax] = place(figure, beside, 2 * EDGE + beside.width, EDGE + ROW, row=HEIGHT)
         ax.set_axis_off()
         ax.set_xlim(0, 1)
-        for column, state in enumerate(names.STATES):
+        for column, state in enumerate(cells[names.STATE].values.tolist()):
             text(ax, (column + 0.5) / 2, -0.5, state, ha="center", va="bottom")
         _draw(ax, means, units)
     return figure

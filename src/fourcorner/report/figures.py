@@ -216,6 +216,31 @@ def interval(
     )
 
 
+MIXTURES = (
+    ("o", NAVY, False),
+    ("D", ORANGE, True),
+    ("s", TEAL, True),
+    ("^", GREY, False),
+    ("v", NAVY, True),
+    ("P", ORANGE, False),
+)
+
+
+def mixture_looks(weights: Sequence[str]) -> dict[str, Look] | None:
+    """A look for each mixture; None where there are more than can be told apart."""
+    if len(weights) > len(MIXTURES):
+        return None
+    return {
+        name: Look(label(name, 30), colour, marker, hollow)
+        for name, (marker, colour, hollow) in zip(weights, MIXTURES, strict=False)
+    }
+
+
+def offsets(count: int) -> list[float]:
+    """Where several estimates of one row stand, in rows from its middle."""
+    return [0.24 * (2 * i - count + 1) / max(count - 1, 1) for i in range(count)]
+
+
 def legend(figure: Figure, looks: Sequence[Look], left: float) -> None:
     """Name the series above the axes."""
     handles = [

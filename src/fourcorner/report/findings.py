@@ -38,7 +38,10 @@ class Finding:
 
 
 def findings(audit: Audit, comparisons: Sequence[Line], lines: Sequence[Line]) -> list[Finding]:
-    """Put every comparison of gains into words; `lines` holds the gains where they were asked."""
+    """Put every comparison of gains into words; `lines` holds the gains where they were asked.
+
+    Comparisons are of estimands that stand alone: a family is put into words by itself.
+    """
     found = []
     for name in dict.fromkeys(line.estimand.name for line in comparisons):
         mine = [line for line in comparisons if line.estimand.name == name]
@@ -75,7 +78,7 @@ def asks_reversal(line: Line) -> bool:
 
 
 def _statement(line: Line, lines: Sequence[Line]) -> tuple[str, str]:
-    if line.estimand.statistic == names.NEGATIVE_SHARE:
+    if line.estimand.statistic in names.SHARES:
         return _share(line)
     numbers = [f"{row.method} {words.estimate(row, line.places)}" for row in line.drawn]
     details = [f"Values: {'; '.join(numbers)}."] if numbers else []

@@ -1,8 +1,9 @@
 """One self-contained page of an audit: figures inline, nothing fetched, user text escaped.
 
 Invariant: the page depends on the audit and the provenance alone, so two renders are the same
-bytes; every row of the audit is on it, and a design row on a contrast's own cases that says what
-the one on the fit's cohort says is given once. Pinned by `tests/test_report.py`.
+bytes; every estimate, probability and check of the audit is on it, and a design row on a
+contrast's own cases that says what the one on the fit's cohort says is given once. Pinned by
+`tests/test_report.py`.
 """
 
 from collections import Counter
@@ -14,15 +15,14 @@ import numpy as np
 import xarray as xr
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
-from matplotlib.figure import Figure
 
 from fourcorner import names, scores
 from fourcorner.auditing import Audit
-from fourcorner.report import panels, plots, words
+from fourcorner.report import families, panels, partplot, plots, sections, words
 from fourcorner.report.claims import claims
 from fourcorner.report.lines import BELOW, REVERSALS, Line, collect, kinds, notes
 from fourcorner.report.provenance import facts
-from fourcorner.report.svg import to_svg
+from fourcorner.report.svg import drawn, drawn_if
 from fourcorner.report.verdict import verdict
 
 TEMPLATE = "report.html"
@@ -73,12 +73,13 @@ def render(audit: Audit, provenance: Mapping[str, Any]) -> str:
         "funnel": _funnel(audit),
         "cells": _cells(audit),
         "estimates": _estimates(audit, lines),
+        "signs": sections.signs(audit, lines),
         "pooling": _pooling(audit, lines),
         "breakdowns": _breakdowns(audit),
         "claims": claims(audit),
         "sensitivity": panels.sensitivities(audit),
         "effects": None if audit.tree is None else _effects(audit.tree, audit.spec.data.measure),
-        "checks": _checks(audit, provenance),
+        "checks": _checks(audit, lines, provenance),
         "provenance": facts(audit, provenance),
     }
     return _environment().get_template(TEMPLATE).render(context)
@@ -108,10 +109,6 @@ def _breaks(name: str) -> Markup:
     return Markup("_<wbr>").join(escape(part) for part in name.split("_"))
 
 
-def _figure(figure: Figure, name: str, description: str) -> Markup:
-    return Markup(to_svg(figure, name, description))  # noqa: S704 - drawn and escaped by to_svg
-
-
 def _funnel(audit: Audit) -> dict[str, Any]:
     counts = audit.funnel
     lost = counts["in_cohort"] < counts["attempted"]
@@ -126,7 +123,7 @@ def _funnel(audit: Audit) -> dict[str, Any]:
         "reasons": {WHY[why]: count for why, count in counts["reasons"].items() if count},
         "where": where,
         "lost": lost,
-        "figure": _figure(
+        "figure": drawn(
             plots.funnel(counts), "funnel", f"Number of scores at each stage: {'; '.join(stages)}."
         ),
     }
@@ -141,15 +138,16 @@ def _cells(audit: Audit) -> dict[str, Any]:
         "total": measured.size,
         "never": never,
         "replicates": scores.replicate_dims(audit.scores),
-        "figure": _figure(plots.cell_map(audit.scores), "cells", said),
+        "figure": drawn(plots.cell_map(audit.scores), "cells", said),
     }
 
 
 def _estimates(audit: Audit, lines: Sequence[Line]) -> dict[str, Any]:
     listed = notes(lines)
+    single = families.alone(lines)
     groups = []
-    for name in dict.fromkeys(line.estimand.name for line in lines):
-        mine = [line for line in lines if line.estimand.name == name]
+    for name in dict.fromkeys(line.estimand.name for line in single):
+        mine = [line for line in single if line.estimand.name == name]
         meaning = words.meaning(audit.spec.estimands[name])
         groups.append(
             {
@@ -160,20 +158,20 @@ def _estimates(audit: Audit, lines: Sequence[Line]) -> dict[str, Any]:
             }
         )
     shown = {
-        "design": any(line.design is not None for line in lines),
-        "contrast_wise": any(line.contrast_wise is not None for line in lines),
-        "posterior": any(line.posterior is not None for line in lines),
-        "reversals": any(REVERSALS[0] in line.probabilities for line in lines),
-        "bounds": any(line.bounds is not None for line in lines),
+        "design": any(line.design is not None for line in single),
+        "contrast_wise": any(line.contrast_wise is not None for line in single),
+        "posterior": any(line.posterior is not None for line in single),
+        "reversals": any(REVERSALS[0] in line.probabilities for line in single),
+        "bounds": any(line.bounds is not None for line in single),
     }
-    rope = audit.spec.model.rope if any("rope" in line.probabilities for line in lines) else None
+    rope = audit.spec.model.rope if any("rope" in line.probabilities for line in single) else None
     columns = (
         2
         + (rope is not None)
         + shown["design"]
         + 2 * sum(shown[key] for key in ("posterior", "reversals", "contrast_wise", "bounds"))
     )
-    drawn = sum(len(line.drawn) for line in lines)
+    count = sum(len(line.drawn) for line in single)
     return {
         "groups": groups,
         "shown": shown,
@@ -186,10 +184,15 @@ def _estimates(audit: Audit, lines: Sequence[Line]) -> dict[str, Any]:
         "whose": WHOSE[names.COHORT_JOINT if audit.tree is None else audit.tree.attrs["cohort"]],
         "kinds": kinds(lines),
         "cohort": panels.cohort(lines),
-        "figure": _figure(
+        "families": [
+            sections.family(audit, family)
+            for family in families.families(audit, lines)
+            if family.kind != families.SIGNS
+        ],
+        "figure": drawn(
             plots.forest(audit),
             "forest",
-            f"{words.count(drawn, 'estimate')} with intervals, both engines; the numbers are in "
+            f"{words.count(count, 'estimate')} with intervals, both engines; the numbers are in "
             f"the table.",
         ),
     }
@@ -207,14 +210,25 @@ def _pooling(audit: Audit, lines: Sequence[Line]) -> dict[str, Any] | None:
         "looks": [look.label for look in plots.WAYS.values()],
         "depends": depends,
         "compared": sum(row.compared for row in rows),
-        "figure": _figure(plots.pooling(rows, audit.spec.data.measure), "pooling", said),
+        "figure": drawn(plots.pooling(rows, audit.spec.data.measure), "pooling", said),
     }
 
 
 def _breakdowns(audit: Audit) -> dict[str, Any] | None:
     found = panels.parts(audit)
     by = list(dict.fromkeys(part for parts in found for part in parts.by))
-    return {"parts": found, "by": by, "words": _heading} if found else None
+    figures = [
+        drawn_if(
+            partplot.part_forest(parts.drawn, audit.spec.data.measure),
+            f"parts{place}",
+            f"Parts of {parts.name} with their intervals; the numbers are in the table.",
+        )
+        for place, parts in enumerate(found)
+    ]
+    adds = any(text for parts in found for row in parts.rows for text in row["adds"])
+    if not found:
+        return None
+    return {"parts": found, "by": by, "words": _heading, "figures": figures, "adds": adds}
 
 
 def _heading(by: str) -> str:
@@ -231,7 +245,7 @@ def _effects(tree: xr.DataTree, score: str) -> dict[str, Any]:
         "strata": 0,
         "few": False,
         "deviations": None,
-        "figure": _figure(
+        "figure": drawn(
             plots.effects(tree, score),
             "effects",
             "Effects with 95 % intervals by interaction order, and their spread between units.",
@@ -255,7 +269,7 @@ def _effects(tree: xr.DataTree, score: str) -> dict[str, Any]:
         found["few"] = sizes[names.STRATUM] < FEW_STRATA
         if sizes[names.STRATUM] * sizes[names.STRATUM_EFFECT] <= MOST_DEVIATIONS:
             said = "Deviations of each stratum from the common effects, with 95 % intervals."
-            found["deviations"] = _figure(plots.deviations(tree, score), "deviations", said)
+            found["deviations"] = drawn(plots.deviations(tree, score), "deviations", said)
     return found
 
 
@@ -270,18 +284,14 @@ def _said(draws: xr.DataArray, *, sign: bool = True) -> str:
     return f"{words.number(value, places, sign=sign)} {words.interval(ends, places, sign=sign)}"
 
 
-def _checks(audit: Audit, provenance: Mapping[str, Any]) -> dict[str, Any]:
+def _checks(audit: Audit, lines: Sequence[Line], provenance: Mapping[str, Any]) -> dict[str, Any]:
     rank = list(VERDICTS)
     ran = [
         row
         for row in audit.check_rows
         if row.verdict != names.NOT_RUN and row.name not in panels.PANELS
     ]
-    left = [
-        f"{row.name}, {row.target}: {row.message}"
-        for row in audit.check_rows
-        if row.verdict == "not_run"
-    ]
+    left = families.not_run(audit.check_rows, lines)
     left += audit.not_available
     if provenance.get("left_out"):
         left.append(str(provenance["left_out"]))

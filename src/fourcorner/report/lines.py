@@ -4,7 +4,7 @@ Invariant: every estimand and mixture of the spec has exactly one line, and ever
 the audit is in exactly one refusal. Pinned by `tests/test_report.py`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -88,6 +88,7 @@ class Refusal:
     Attributes
     ----------
     name, statistic : str
+        Those of a row; the name of a family and nothing where several of its rows are refused.
     why, remedy : str
     where : tuple of str
         Engines, cohorts and weights that refused it.
@@ -140,17 +141,34 @@ def _first(rows: Mapping[Key, Estimate], method: str, cohort: str) -> Estimate |
 
 
 def refusals(audit: Audit) -> list[Refusal]:
-    """Refused rows, those of one estimand for one reason taken together."""
+    """Refused rows, those of one estimand or family for one reason taken together."""
+    asked = as_estimands(audit.spec)
+    family = {name: estimand.family or name for name, estimand in asked.items()}
     grouped: dict[tuple[str, str], list[Estimate]] = {}
     for row in audit.rows:
         if row.refused is not None:
-            grouped.setdefault((row.name, words.refusal(row.refused)), []).append(row)
+            about = family.get(row.name, row.name)
+            grouped.setdefault((about, words.refusal(row.refused)), []).append(row)
     found = []
-    for (name, why), rows in grouped.items():
+    for (about, why), rows in grouped.items():
+        which = dict.fromkeys(row.name for row in rows)
         where = [f"{row.method}, {row.cohort} cohort, {row.weights} weights" for row in rows]
-        refused = rows[0].refused or {}
-        found.append(Refusal(name, rows[0].statistic, why, words.remedy(refused), tuple(where)))
+        found.append(
+            Refusal(
+                next(iter(which)) if len(which) == 1 else about,
+                rows[0].statistic if len(which) == 1 else "",
+                why if len(which) == 1 else f"{why}{_which(about, which)}",
+                words.remedy(rows[0].refused or {}),
+                tuple(dict.fromkeys(where)),
+            )
+        )
     return found
+
+
+def _which(family: str, rows: Iterable[str]) -> str:
+    """The rows of a family that are refused."""
+    listed = [row.removeprefix(f"{family}.") for row in rows]
+    return f" (of {words.listed(listed)})"
 
 
 def notes(lines: Sequence[Line]) -> list[str]:
@@ -204,7 +222,8 @@ def _chances(audit: Audit) -> dict[tuple[str, str], dict[str, float]]:
 
 def _strata_agree(audit: Audit, estimand: Estimand) -> bool:
     """Whether the fit gives the estimand the same value in each of several strata."""
-    if audit.tree is None or estimand.statistic != names.MEAN:
+    whole = estimand.statistic == names.MEAN and estimand.measure is None
+    if audit.tree is None or not whole:
         return False
     values = posterior.stratum_values(audit.tree, estimand.contrast)
     if values.shape[2] == 1:

@@ -144,7 +144,10 @@ class Parts:
     weights : tuple of str
     ranges : mapping of (weights, by) to Range
     rows : list of dict
-        ``by``, ``level``, ``units``, ``cells`` (one text for each of `weights`) and ``notes``.
+        ``by``, ``level``, ``units``, ``cells`` and ``adds`` (one text for each of `weights`: the
+        value, and what it adds to the whole) and ``notes``.
+    drawn : tuple of Breakdown
+        What a figure can show: parts of the cohort, not the cohort without a unit.
     """
 
     name: str
@@ -152,14 +155,16 @@ class Parts:
     weights: tuple[str, ...]
     ranges: Mapping[tuple[str, str], Range]
     rows: list[dict[str, Any]]
+    drawn: tuple[Breakdown, ...] = ()
 
 
 def parts(audit: Audit) -> list[Parts]:
-    """Breakdowns of every estimand that has any."""
+    """Breakdowns of every estimand that has any and stands for itself."""
     grouped: dict[str, list[Breakdown]] = {}
     for row in audit.breakdown_rows:
         grouped.setdefault(row.name, []).append(row)
-    order = [name for name in as_estimands(audit.spec) if name in grouped]
+    asked = as_estimands(audit.spec).items()
+    order = [name for name, item in asked if item.family is None and name in grouped]
     return [_parts(name, grouped[name]) for name in order]
 
 
@@ -173,19 +178,21 @@ def _parts(name: str, rows: Sequence[Breakdown]) -> Parts:
             mine = [row for row in rows if (row.weights, row.by) == (mixture, part)]
             if mine:
                 ranges[mixture, part] = _range(mixture, part, mine, places)
-    return Parts(name, by, weights, ranges, _table(rows, weights, places))
+    drawn = tuple(row for row in rows if row.by != names.LEAVE_ONE_OUT)
+    return Parts(name, by, weights, ranges, _table(rows, weights, places), drawn)
 
 
 def _range(mixture: str, by: str, rows: Sequence[Breakdown], places: int | None) -> Range:
     values = [row.value for row in rows if row.value is not None]
     if not values:
         return Range(mixture, by, "none can be given", signs=False)
-    sign = rows[0].statistic != names.NEGATIVE_SHARE
-    ends = [words.number(end, places, sign=sign) for end in (min(values), max(values))]
+    statistic = rows[0].statistic
+    ends = [words.measured(end, None, statistic, places) for end in (min(values), max(values))]
     missing = len(rows) - len(values)
     left = f"; {missing:,} cannot be given" if missing else ""
     text = " to ".join(dict.fromkeys(ends)) + left
-    return Range(mixture, by, text, signs=sign and min(values) < 0 < max(values))
+    signs = statistic not in words.UNSIGNED and min(values) < 0 < max(values)
+    return Range(mixture, by, text, signs=signs)
 
 
 def _table(
@@ -198,15 +205,27 @@ def _table(
         level = row.notes[0] if one_out and row.notes else row.level
         entry = found.setdefault(
             (row.by, level),
-            {"by": row.by, "level": level, "units": row.units, "cells": {}, "notes": []},
+            {
+                "by": row.by,
+                "level": level,
+                "units": row.units,
+                "cells": {},
+                "adds": {},
+                "notes": [],
+            },
         )
         said = f"{_value(row, places)} ({row.level})" if one_out else _value(row, places)
         entry["cells"][row.weights] = said
+        if row.contribution is not None:
+            entry["adds"][row.weights] = words.measured(
+                row.contribution, None, row.statistic, places
+            )
         entry["notes"] += [note for note in row.notes if note != level]
     return [
         {
             **entry,
             "cells": [entry["cells"].get(mixture, "—") for mixture in weights],
+            "adds": [entry["adds"].get(mixture, "") for mixture in weights],
             "notes": list(dict.fromkeys(entry["notes"])),
         }
         for entry in found.values()
@@ -216,13 +235,7 @@ def _table(
 def _value(row: Breakdown, places: int | None) -> str:
     if row.value is None:
         return "—"
-    sign = row.statistic != names.NEGATIVE_SHARE
-    text = words.number(row.value, places, sign=sign)
-    return (
-        text
-        if row.interval is None
-        else f"{text} {words.interval(row.interval, places, sign=sign)}"
-    )
+    return words.measured(row.value, row.interval, row.statistic, places)
 
 
 def by_words(by: str) -> str:

@@ -16,6 +16,7 @@ from fourcorner import names
 from fourcorner.auditing import Audit
 from fourcorner.report import words
 from fourcorner.report.cellmap import cell_map
+from fourcorner.report.families import alone
 from fourcorner.report.figures import (
     EDGE,
     GAP,
@@ -89,10 +90,10 @@ def forest(audit: Audit) -> Figure:
     Returns
     -------
     Figure
-        Shares below zero, which are no scores, have an axis of their own, and so have their
-        differences between groups.
+        Shares, which are no scores, have an axis of their own, and so have their differences
+        between groups. Families, which have figures of their own, are not in it.
     """
-    drawn = [line for line in collect(audit) if line.drawn]
+    drawn = [line for line in alone(collect(audit)) if line.drawn]
     kinds = (_is_score, _is_share, _is_share_difference)
     panels = [panel for kind in kinds if (panel := [line for line in drawn if kind(line)])]
     with styled():
@@ -117,7 +118,9 @@ def _forest(panels: Sequence[Sequence[Line]], score: str) -> Figure:
         if _is_share(panel[0]):
             ax.set_xlim(0, 1)
             ax.axvline(0.5, color=INK, linewidth=0.9, linestyle=(0, (3, 3)))
-            ax.set_xlabel("share of transitions below zero (dashed: half of them)")
+            below = {line.estimand.statistic for line in panel} == {names.NEGATIVE_SHARE}
+            what = "share of transitions below zero" if below else "share"
+            ax.set_xlabel(f"{what} (dashed: half of them)")
         else:
             unit = f"{score}, native units" if _is_score(panel[0]) else "difference of shares"
             _about_zero(ax, unit)
@@ -133,7 +136,7 @@ def _forest(panels: Sequence[Sequence[Line]], score: str) -> Figure:
 
 def _asked(line: Line) -> str:
     statistic = line.estimand.statistic
-    words = {names.MEAN: "", names.NEGATIVE_SHARE: " (share)"}
+    words = {names.MEAN: "", **dict.fromkeys(names.SHARES, " (share)")}
     return line.estimand.name + words.get(statistic, f" ({statistic})")
 
 
@@ -174,7 +177,7 @@ def pooling(rows: Sequence[Pooled], score: str) -> Figure:
 
 
 def _is_score(line: Line) -> bool:
-    return line.estimand.statistic != names.NEGATIVE_SHARE
+    return line.estimand.statistic not in names.SHARES
 
 
 def _is_share(line: Line) -> bool:

@@ -8,6 +8,7 @@ import io
 import warnings
 from xml.etree import ElementTree
 
+from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from fourcorner.report.figures import styled
@@ -48,6 +49,16 @@ def to_svg(figure: Figure, name: str, description: str) -> str:
         root.attrib.pop(key, None)
     root.attrib.update({"role": "img", "aria-label": description})
     return ElementTree.tostring(root, encoding="unicode")
+
+
+def drawn(figure: Figure, name: str, description: str) -> Markup:
+    """A figure as `to_svg` makes it, ready to stand in a page."""
+    return Markup(to_svg(figure, name, description))  # noqa: S704 - drawn and escaped by to_svg
+
+
+def drawn_if(figure: Figure | None, name: str, description: str) -> Markup | None:
+    """The same where there is a figure to draw."""
+    return None if figure is None else drawn(figure, name, description)
 
 
 def _local(name: str) -> str:

@@ -16,8 +16,9 @@ from rich.text import Text
 
 from fourcorner import names
 from fourcorner.auditing import Audit
-from fourcorner.report import lines, panels, words
+from fourcorner.report import families, lines, panels, stability, words
 from fourcorner.report.claims import FAILED, MISSING, claims
+from fourcorner.report.families import Family
 from fourcorner.report.figures import label
 from fourcorner.report.lines import Line
 from fourcorner.results import Check, Estimate, target
@@ -32,10 +33,21 @@ def audit(found: Audit) -> None:
     console.print(found.spec.title, style="bold", markup=False)
     _funnel(console, found.funnel)
     collected = lines.collect(found)
-    console.print(_estimates(found, collected))
-    notes = (f"note: {note}" for note in lines.notes(collected))
+    single = families.alone(collected)
+    if single:
+        console.print(_estimates(found, single))
+    _families(console, families.families(found, collected))
+    listed = [note for note in lines.notes(collected) if not stability.is_said(note)]
+    notes = (f"note: {note}" for note in listed)
     for said in (*_bounds(collected), *notes, *_parts(found)):
         console.print(said, markup=False)
+    _unsupported(console, found)
+    if found.check_rows:
+        _checks(console, found.check_rows)
+
+
+def _unsupported(console: Console, found: Audit) -> None:
+    """Refusals, and what else the run does not support."""
     unsupported = claims(found)
     for refusal in unsupported.refusals:
         where = "; ".join(refusal.where)
@@ -47,8 +59,6 @@ def audit(found: Audit) -> None:
                 console.print(f"{kind}: {said}", markup=False)
         elif kind != FAILED:  # what failed is said with the checks
             console.print(f"{kind}: {words.few([claim.name for claim in listed])}", markup=False)
-    if found.check_rows:
-        _checks(console, found.check_rows)
 
 
 def _bounds(collected: Sequence[Line]) -> Iterator[str]:
@@ -170,6 +180,8 @@ def _funnel(console: Console, funnel: Mapping[str, Any]) -> None:
     lost = [f"{why.replace('_', ' ')} {n:,}" for why, n in funnel["reasons"].items() if n]
     if lost:
         console.print(f"not in the cohort: {', '.join(lost)}", markup=False)
+    for said in funnel["warnings"]:
+        console.print(f"warning: {said}", markup=False)
 
 
 def _estimates(found: Audit, collected: Sequence[Line]) -> Table:
@@ -192,6 +204,32 @@ def _estimates(found: Audit, collected: Sequence[Line]) -> Table:
             row = line.design or line.posterior
             rows.append([*cells, str(row.units) if row else ""])
         _add(table, *("\n".join(cells) for cells in zip(*rows, strict=True)))
+    return table
+
+
+def _families(console: Console, several: Sequence[Family]) -> None:
+    """Each family as a table of its own, and of signs whether they agree."""
+    estimated = [
+        family
+        for family in several
+        if any(line.design is not None for listed in family.rows.values() for line in listed)
+    ]
+    for family in estimated:
+        console.print(_family(family))
+    for finding in stability.findings(estimated):
+        for weights, *said in finding.statements:
+            console.print(f"{target(finding.name, weights)}: {' '.join(said)}", markup=False)
+
+
+def _family(family: Family) -> Table:
+    """A family's rows, one line each, its mixtures side by side; design estimates alone."""
+    table = _table(label(family.name))
+    for heading in (*family.weights, "transitions"):
+        table.add_column(label(heading), justify="right", no_wrap=True)
+    for name, listed in family.rows.items():
+        cells = [_estimate(line.design, line.places) for line in listed]
+        counts = {f"{x.design.transitions:,}" for x in listed if x.design and not x.design.refused}
+        _add(table, f"  {name}", *cells, " / ".join(sorted(counts)))
     return table
 
 

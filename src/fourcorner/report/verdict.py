@@ -12,7 +12,8 @@ from typing import Any
 from fourcorner import names
 from fourcorner.auditing import Audit
 from fourcorner.checks.prior_sensitivity import DRIVEN
-from fourcorner.report import words
+from fourcorner.report import stability, words
+from fourcorner.report.families import alone, families
 from fourcorner.report.findings import DIFFER, Finding, asks_reversal, findings, kind, reverses
 from fourcorner.report.lines import Line, intervals, is_comparison, is_simultaneous
 from fourcorner.report.panels import depends_on_pooling, rests_on_prior
@@ -31,7 +32,7 @@ class Verdict:
     sentences : tuple of str
         One paragraph.
     findings : tuple of Finding
-        One for each comparison of gains.
+        One for each comparison of gains, of means or of signs.
     limits : tuple of str
         What the report does not claim.
     """
@@ -45,7 +46,8 @@ class Verdict:
 
 def verdict(audit: Audit, lines: Sequence[Line]) -> Verdict:
     """Put an audit into words."""
-    comparisons = [line for line in lines if is_comparison(line.estimand.contrast)]
+    single = alone(lines)
+    comparisons = [line for line in single if is_comparison(line.estimand.contrast)]
     means = [line for line in comparisons if line.estimand.statistic == names.MEAN]
     differ = sum(kind(line) == DIFFER for line in means)
     driven = _driven(audit, lines)
@@ -61,7 +63,10 @@ def verdict(audit: Audit, lines: Sequence[Line]) -> Verdict:
         tone,
         headline,
         tuple(sentences),
-        tuple(findings(audit, comparisons, lines)),
+        (
+            *findings(audit, comparisons, single),
+            *stability.findings(families(audit, lines), short=True),
+        ),
         tuple(_limits(audit, lines)),
     )
 

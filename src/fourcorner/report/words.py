@@ -17,6 +17,7 @@ DIGITS = 3
 MINUS = "\N{MINUS SIGN}"
 FEW = 4  # names in one sentence
 SMALLEST, LARGEST = 1e-4, 1e6  # outside: powers of ten
+UNSIGNED = {*names.SHARES, names.AUC}
 
 
 def decimals(values: Sequence[float]) -> int | None:
@@ -64,21 +65,53 @@ def interval(ends: tuple[float, float], places: int | None = None, *, sign: bool
     return f"[{low}, {high}]"
 
 
+def measured(
+    value: float,
+    ends: tuple[float, float] | None,
+    statistic: str,
+    places: int | None = None,
+) -> str:
+    """A value of a statistic, with its interval: shares in per cent; they and AUCs unsigned.
+
+    Parameters
+    ----------
+    value : float
+    ends : (float, float) or None
+    statistic : str
+    places : int or None
+        Decimals of the number itself, a share before it is made per cent; None for those that
+        give three digits.
+
+    Examples
+    --------
+    >>> measured(0.4837, (0.4512, 0.5168), "rate"), measured(-0.5, None, "mean")
+    ('48.4 % [45.1, 51.7]', '−0.500')
+    """
+    places = decimals([value, *(ends or ())]) if places is None else places
+    sign = statistic not in UNSIGNED
+    per_cent = statistic in names.SHARES
+    if per_cent:
+        places = None if places is None else max(places - 2, 0)
+        value, ends = 100 * value, ends and (100 * ends[0], 100 * ends[1])
+    text = number(value, places, sign=sign) + (" %" if per_cent else "")
+    return text if ends is None else f"{text} {interval(ends, places, sign=sign)}"
+
+
 def estimate(row: Estimate, places: int | None = None) -> str:
-    """Value and interval of a row that is not refused; a share has no sign."""
-    value = row.value
-    assert value is not None, row.name
-    sign = row.statistic != names.NEGATIVE_SHARE
-    places = decimals([value, *(row.interval or ())]) if places is None else places
-    text = number(value, places, sign=sign)
-    return text if row.interval is None else f"{text} {interval(row.interval, places, sign=sign)}"
+    """Value and interval of a row that is not refused."""
+    assert row.value is not None, row.name
+    return measured(row.value, row.interval, row.statistic, places)
 
 
 def bounds(row: Estimate, places: int | None = None) -> str:
     """Bounds from censored scores; where an end is open, what the row's last note says of it."""
     if row.interval is None:
         return row.notes[-1].partition(":")[0]
-    return interval(row.interval, places, sign=row.statistic != names.NEGATIVE_SHARE)
+    low, high = row.interval
+    if row.statistic in names.SHARES:
+        places = None if places is None else max(places - 2, 0)
+        return f"{interval((100 * low, 100 * high), places, sign=False)} %"
+    return interval(row.interval, places, sign=row.statistic not in UNSIGNED)
 
 
 def probability(value: float) -> str:
@@ -152,6 +185,15 @@ def meaning(declared: EstimandSpec) -> str:
             said = _omega(pairs)
         case "allocation":
             said = _allocation(declared, pairs)
+        case names.AGREEMENT:
+            said = _agreement(declared, pairs)
+        case "signs":
+            said = f"signs of the gain at {_side(pairs, 0)} and of the gain at {_side(pairs, 1)}"
+        case "auc":
+            said = _ranking(declared, pairs)
+        case "beliefs":
+            where = f" at {_side(pairs, 0)}" if pairs else ""
+            said = f"beliefs over candidates, before and after{where}"
         case "diagonal":
             said = f"after at {_side(pairs, 1)} minus before at {_side(pairs, 0)}"
         case _:
@@ -174,6 +216,14 @@ def _gain(pairs: Pairs) -> str:
     return f"after minus before{where}"
 
 
+def _agreement(declared: EstimandSpec, pairs: Pairs) -> str:
+    whose = f"all levels of {declared.factor}"
+    if pairs:
+        whose = f"{_side(pairs, 0)} and {_side(pairs, 1)}"
+    said = f"share of replicate settings in which {whose} agree"
+    return f"{said}, {declared.state}" if declared.state else said
+
+
 def _allocation(declared: EstimandSpec, pairs: Pairs) -> str:
     channels = [pair for pair in pairs if pair[0] != names.STATE]
     ends = (declared.state, declared.state) if declared.state else names.STATES
@@ -182,6 +232,15 @@ def _allocation(declared: EstimandSpec, pairs: Pairs) -> str:
     if declared.factor == names.STATE:
         return said
     return f"{said}; a level of its own that a channel adds to all scores does not cancel"
+
+
+def _ranking(declared: EstimandSpec, pairs: Pairs) -> str:
+    attribute, level = declared.outcome or ("", "")
+    state = declared.state or names.AFTER
+    return (
+        f"how well the scores {state} rank {attribute} = {level}, at {_side(pairs, 0)} and at "
+        f"{_side(pairs, 1)}"
+    )
 
 
 def _omega(pairs: Pairs) -> str:

@@ -1,6 +1,9 @@
 """Scores: a table to a validated Dataset, its cells and its funnel."""
 
+from fourcorner.scores.agreement import Agreement, agreement
+from fourcorner.scores.beliefs import log_softmax, reduced_options
 from fourcorner.scores.cells import (
+    as_margins,
     cells,
     censoring_bounds,
     factors,
@@ -19,13 +22,18 @@ __all__ = [
     "REASONS",
     "ROUNDING",
     "STAGES",
+    "Agreement",
+    "agreement",
+    "as_margins",
     "cells",
     "censoring_bounds",
     "factors",
     "funnel",
     "joint",
+    "log_softmax",
     "measured",
     "read_scores",
+    "reduced_options",
     "replicate_dims",
     "scale_factors",
     "strata",

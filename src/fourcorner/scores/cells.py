@@ -34,7 +34,7 @@ def cells(scores: xr.Dataset, wave: Sequence[str] = ()) -> xr.DataArray:
     Returns
     -------
     xarray.DataArray
-        Dims (transition, state, one per channel factor); native units.
+        Dims (transition, state, one per channel factor), no state without a change; native units.
 
     Raises
     ------
@@ -43,6 +43,28 @@ def cells(scores: xr.Dataset, wave: Sequence[str] = ()) -> xr.DataArray:
     """
     low, _, exact = _reduced(scores, wave)
     return low.where(exact).rename(names.CELLS)
+
+
+def as_margins(scores: xr.Dataset) -> xr.Dataset:
+    """Scores that are margins, of each wave and each replicate that is not averaged before.
+
+    Parameters
+    ----------
+    scores : xarray.Dataset
+        As `read_scores` returns it; margins stay as they are.
+
+    Returns
+    -------
+    xarray.Dataset
+        With the same `cells`, of all waves and of some, whose options need no second reduction.
+    """
+    if names.OPTION_SCORE not in scores:
+        return scores
+    averaged, left = reduction(scores)
+    low, high = margin_bounds(scores, averaged)
+    exact = (low == high) & is_finite(low)
+    found = xr.Dataset({names.SCORE: low.where(exact)}, attrs=scores.attrs)
+    return found.assign_attrs(replicates="\n".join(left))
 
 
 def censoring_bounds(
@@ -75,14 +97,11 @@ def _reduced(
     scores: xr.Dataset, wave: Sequence[str]
 ) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
     """Least and greatest value of each cell, and whether it is measured and they agree."""
-    replicates = replicate_dims(scores)
-    chosen = _of_waves(scores, wave)
+    chosen = of_waves(scores, wave)
     if names.OPTION_SCORE not in scores:
-        mean = _mean(chosen[names.SCORE], replicates)
+        mean = _mean(chosen[names.SCORE], replicate_dims(scores))
         return mean, mean, is_finite(mean)
-    first = scores.attrs["reducer"] == names.MEAN_THEN_MARGIN
-    averaged = [dim for dim in replicates if first and dim != names.WAVE]
-    left = [dim for dim in replicates if dim not in averaged]
+    averaged, left = reduction(scores)
     low, high = margin_bounds(chosen, averaged)
     exact = ((low == high) & is_finite(low)).all(left)
     return _mean(low, left), _mean(high, left), exact
@@ -94,7 +113,16 @@ def _mean(array: xr.DataArray, dims: Sequence[str]) -> xr.DataArray:
     return without_trace(array.mean(dims, skipna=False), abs(array).mean(dims, skipna=False))
 
 
-def _of_waves(scores: xr.Dataset, wave: Sequence[str]) -> xr.Dataset:
+def reduction(scores: xr.Dataset) -> tuple[list[str], list[str]]:
+    """Replicate dims that option scores are averaged over first, and those left for afterwards."""
+    replicates = replicate_dims(scores)
+    first = scores.attrs["reducer"] == names.MEAN_THEN_MARGIN
+    averaged = [dim for dim in replicates if first and dim != names.WAVE]
+    return averaged, [dim for dim in replicates if dim not in averaged]
+
+
+def of_waves(scores: xr.Dataset, wave: Sequence[str]) -> xr.Dataset:
+    """The scores of some waves, or of all where none is named."""
     if not wave:
         return scores
     known = waves(scores)
@@ -108,7 +136,7 @@ def _of_waves(scores: xr.Dataset, wave: Sequence[str]) -> xr.Dataset:
 
 
 def factors(scores: xr.Dataset | xr.DataArray) -> dict[str, list[str]]:
-    """The cell factors and their levels: the change first, then the channels."""
+    """The cell factors and their levels: the change first, where there is one, then channels."""
     array = scores if isinstance(scores, xr.DataArray) else scores[names.SCORE]
     replicates = replicate_dims(scores)
     skip = {names.TRANSITION, names.UNIT, *replicates}

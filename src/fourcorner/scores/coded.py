@@ -48,12 +48,14 @@ def load_coded(table: Table, data: DataSpec, *, exact: bool) -> None:
     )
     parts = id_parts(table, data)
     parts += [f"{text_sql(table, column)} AS {short}" for short, column in labels(data).items()]
-    parts += [f"CAST({place} AS INTEGER) AS place", f"{score_sql(table, data)} AS y"]
+    parts += [f"CAST({place or 0} AS INTEGER) AS place", f"{score_sql(table, data)} AS y"]
     if data.censored:
         flag = f"{code_sql(table, data.censored, FLAGS)} % 2"
         parts.append(f"CAST(coalesce({flag}, 2) AS UTINYINT) AS x")
     if data.session:
         parts.append(f"coalesce({text_sql(table, data.session)}, '') AS w")
+    if data.endpoint:
+        parts.append(f"coalesce({text_sql(table, data.endpoint)}, '') AS e")
     table.load("coded", f"SELECT {', '.join(parts)} FROM rows{where_sql(table, data)}")
 
 

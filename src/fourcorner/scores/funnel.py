@@ -20,6 +20,7 @@ from fourcorner.scores.cells import (
     replicate_dims,
     strata,
 )
+from fourcorner.scores.copies import copied_levels
 
 STAGES = ("attempted", "present", "finite", "complete", "in_cohort")
 REASONS = ("no_row", "blank", "censored", "other_replicate_missing", "other_cell_missing")
@@ -42,12 +43,12 @@ def funnel(scores: xr.Dataset) -> dict[str, Any]:
         ``reasons`` counts what is lost on the way: ``no_row``, ``blank``, ``censored`` (a limit is
         in the way of the margin), ``other_replicate_missing`` and ``other_cell_missing``.
         ``by_channel``, ``by_stratum`` and ``by_replicate`` hold the same counts; ``rows_read`` and
-        ``rows_excluded`` count table rows before and by ``where``.
+        ``rows_excluded`` count table rows before and by ``where``; ``warnings`` names levels of a
+        replicate factor that repeat others.
     """
     reduced = cells(scores)
     stages = _stages(scores, reduced)
     flags = {**stages, **_reasons(scores, stages)}
-    channel = [dim for dim in factors(scores) if dim != names.STATE]
     in_joint = joint(reduced)
     units = scores[names.UNIT].values
     return {
@@ -58,9 +59,10 @@ def funnel(scores: xr.Dataset) -> dict[str, Any]:
         "transitions": scores.sizes[names.TRANSITION],
         "transitions_in_cohort": int(in_joint.sum()),
         **_told({name: int(flag.sum()) for name, flag in flags.items()}),
-        "by_channel": list(_by_channel(flags, channel)),
+        "by_channel": list(_by_channel(flags, list(factors(scores)))),
         "by_stratum": list(_by_stratum(flags, scores)),
         "by_replicate": list(_by_replicate(flags, scores)),
+        "warnings": list(copied_levels(scores)),
     }
 
 
@@ -95,8 +97,7 @@ def _told(counts: Mapping[str, int]) -> dict[str, Any]:
     return {**stages, "reasons": {reason: counts[reason] for reason in REASONS}}
 
 
-def _by_channel(flags: Flags, channel: Sequence[str]) -> Iterator[dict[str, Any]]:
-    keep = [names.STATE, *channel]
+def _by_channel(flags: Flags, keep: Sequence[str]) -> Iterator[dict[str, Any]]:
     counted = {
         name: flag.sum([dim for dim in flag.dims if dim not in keep]).transpose(*keep)
         for name, flag in flags.items()

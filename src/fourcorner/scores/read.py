@@ -6,11 +6,14 @@ is NaN there and counted in the funnel, never filled and never dropped. Every fa
 reported in one `TableError`. Pinned by `tests/test_scores.py`.
 """
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
 from fourcorner import names
-from fourcorner.errors import TableError
+from fourcorner.errors import OptionError, TableError
 from fourcorner.io.tables import Table, open_table
 from fourcorner.scores.assembly import dataset, scatter, width
 from fourcorner.scores.coded import (
@@ -21,7 +24,9 @@ from fourcorner.scores.coded import (
     suspicious,
     waves_and_sessions,
 )
-from fourcorner.scores.sessions import copied_waves, session_of_waves
+from fourcorner.scores.copies import copied_waves
+from fourcorner.scores.endpoints import endpoint_faults, endpoints_of
+from fourcorner.scores.sessions import session_of_waves
 from fourcorner.scores.typed import require_columns, select
 from fourcorner.scores.validation import (
     constancy_faults,
@@ -50,8 +55,10 @@ def read_scores(spec: Spec, table: object = None) -> xr.Dataset:
     xarray.Dataset
         ``score`` (native units, NaN where not measured) and ``present`` (whether the table has
         a row), both with dims (transition, state, one per channel factor, one per replicate
-        factor). Coordinates on ``transition``: ``unit``, ``transition_id`` and, where declared,
-        ``stratum`` and the attributes; on ``wave``: ``session``.
+        factor); without a change there is no state, and a transition is one thing that is scored.
+        Coordinates on ``transition``: ``unit``, ``transition_id`` and, where declared, ``stratum``
+        and the attributes; on ``wave``: ``session``; on (transition, state): ``endpoint``, ``""``
+        where a state has no row.
         Where options are scored ``score`` is the margin of each replicate, NaN where a censoring
         limit is in the way, and ``option_score`` and ``censored`` have a last dim ``option``,
         with ``option_id`` (transition, option; ``""`` beyond a unit's candidates) and
@@ -63,9 +70,11 @@ def read_scores(spec: Spec, table: object = None) -> xr.Dataset:
         With every fault found: columns that are not there, duplicate cells, infinite or
         non-numeric scores, empty ids, levels that are not declared or nowhere in the data, a
         stratum, target or attribute that changes within its unit, a target that is no candidate,
-        a wave in two sessions or copied from another.
+        a wave in two sessions or copied from another, an endpoint with two scores of one kind.
     RunError
         If the file cannot be read.
+    OptionError
+        If `spec` is no spec, as where it and the table change places.
 
     Examples
     --------
@@ -85,6 +94,12 @@ def read_scores(spec: Spec, table: object = None) -> xr.Dataset:
     >>> scores["score"].dims
     ('transition', 'state')
     """
+    if not isinstance(spec, Spec):
+        got = f"{type(spec).__module__.split('.')[0]} {type(spec).__name__}"
+        raise OptionError(
+            f"spec is a {got}: expected a spec, as read_spec returns it, and then the table: "
+            f"read_scores(spec, table)"
+        )
     data = spec.data
     source = spec.table_path if table is None else table
     if source is None:
@@ -130,24 +145,32 @@ def _dataset(table: Table, data: DataSpec, faults: list[str]) -> xr.Dataset | No
             f"{data.unit}: only one unit ({units.pop()!r}); the unit is what is resampled, so at "
             f"least two are needed"
         )
-    sessions: list[str] = []
+    named: dict[str, Any] = {}
     if data.session:
         sessions = session_of_waves(waves_and_sessions(table, data), data, faults)
+        named[names.SESSION] = (names.WAVE, sessions)
+    if data.endpoint:
+        ends = endpoints_of(table, data, len(keys), faults)
+        named[names.ENDPOINT] = ((names.TRANSITION, names.STATE), ends)
     if options is not None and not faults:
         faults += option_faults(data, keys, options)
     if faults:
         return None
-    found = dataset(data, keys, options, arrays)
-    if data.session:
-        found = found.assign_coords({names.SESSION: (names.WAVE, sessions)})
-    scored = names.SCORE if options is None else names.OPTION_SCORE
-    faults += copied_waves(found, scored)
+    found = dataset(data, keys, options, arrays).assign_coords(named)
+    faults += _faults_of_scores(found, data)
+    return found
+
+
+def _faults_of_scores(found: xr.Dataset, data: DataSpec) -> Iterator[str]:
+    """Scores that repeat or contradict others, or are too large."""
+    if data.endpoint:
+        yield from endpoint_faults(found)
+    yield from copied_waves(found)
+    scored = names.OPTION_SCORE if data.candidate else names.SCORE
     largest = float(np.nanmax(np.abs(found[scored].values), initial=0.0))
     if largest > LARGEST:
-        faults.append(
-            f"{data.measure}: scores reach {largest:.3g}, whose squares overflow; use another unit"
-        )
-    return found
+        reach = f"scores reach {largest:.3g}, whose squares overflow"
+        yield f"{data.measure}: {reach}; use another unit"
 
 
 def _diagnosed(table: Table, data: DataSpec) -> list[str]:

@@ -32,6 +32,7 @@ def require_columns(table: Table, data: DataSpec) -> None:
         "target": [data.target],
         "censored": [data.censored],
         "session": [data.session],
+        "endpoint": [data.endpoint],
         "unit": [data.unit],
         "change": [data.change],
         "transition": [data.transition],
@@ -118,7 +119,8 @@ def score_sql(table: Table, data: DataSpec) -> str:
 
 def factor_columns(data: DataSpec) -> dict[str, tuple[str, ...]]:
     """Column to declared levels for every factor, in the order of the Dataset's dims."""
-    return {data.change: (data.before, data.after), **data.channel, **data.replicate}
+    change = {} if data.change is None else {data.change: (data.before, data.after)}
+    return {**change, **data.channel, **data.replicate}
 
 
 def where_sql(table: Table, data: DataSpec) -> str:

@@ -187,7 +187,7 @@ def duplicate_faults(table: Table, data: DataSpec) -> Iterator[str]:
     """Combinations of ids, levels and candidate that have more than one row."""
     codes = [f"f{i}" for i in range(len(factor_columns(data)))]
     keys = ", ".join(["u", "t", *codes, *(["c"] if data.candidate else [])])
-    known = " AND ".join(f"{code} IS NOT NULL" for code in codes)
+    known = " AND ".join(f"{code} IS NOT NULL" for code in codes) or "true"
     twice = (
         f"SELECT u, min({ROW}) AS first, list({ROW} ORDER BY {ROW}) AS found FROM typed "
         f"WHERE NOT {blank('u')} AND {known} GROUP BY {keys} HAVING count(*) > 1"
@@ -201,7 +201,8 @@ def duplicate_faults(table: Table, data: DataSpec) -> Iterator[str]:
         f"unit {unit!r} at {' and '.join(table.place(int(row)) for row in list(found)[:3])}"
         for unit, found in zip(rows["u"], rows["found"], strict=True)
     ]
-    missing = [] if data.transition else ["transition (several changes per unit)"]
+    several = "several changes per unit" if data.has_change else "several scored things per unit"
+    missing = [] if data.transition else [f"transition ({several})"]
     remedy = [*missing, "a replicate factor such as a wave (repeated measurements)"]
     yield (
         f"duplicate cells: {rows['total'].iloc[0]} combination(s) have more than one row, e.g. "
@@ -233,8 +234,9 @@ def option_faults(data: DataSpec, keys: pd.DataFrame, options: pd.DataFrame) -> 
 
 
 def _replicate_faults(table: Table, data: DataSpec) -> Iterator[str]:
-    place = 1 + len(data.channel)
-    for i, (name, levels) in enumerate(data.replicate.items(), place):
+    places = {name: i for i, name in enumerate(factor_columns(data))}
+    for name, levels in data.replicate.items():
+        i = places[name]
         most = table.one(
             f"SELECT max(n) FROM (SELECT count(DISTINCT f{i}) AS n FROM typed GROUP BY u)"
         )

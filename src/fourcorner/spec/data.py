@@ -21,18 +21,21 @@ class DataSpec:
     """Which columns hold what.
 
     `channel` and `replicate` map a factor (a column) to its declared levels, reference first.
-    `before` and `after` are the canonical texts of the two levels of the change column.
+    `before` and `after` are the canonical texts of the two levels of the change column; without a
+    change there is none of the three, and a transition is one thing that is scored.
 
     Exactly one of `score` and `option_score` is given. `option_score` is a column with a row for
     each candidate, or the two columns ``{"yes": …, "no": …}`` of a binary readout, whose
     difference scores a candidate; `candidate` and `target` are columns, `candidates` the declared
     ones (empty: each unit's own), `censored` a column that marks upper limits.
+
+    `endpoint` is a column that names the state which a row scores, where transitions share states.
     """
 
     path: str | None
     score: str | None
     unit: str
-    change: str
+    change: str | None
     before: str
     after: str
     channel: Mapping[str, Levels]
@@ -50,11 +53,17 @@ class DataSpec:
     reducer: str = names.MEAN_THEN_MARGIN
     session: str | None = None
     scale: tuple[str, ...] = ()
+    endpoint: str | None = None
+
+    @property
+    def has_change(self) -> bool:
+        """Whether scores are those of the two sides of a change."""
+        return self.change is not None
 
     @property
     def factors(self) -> dict[str, Levels]:
-        """The cell factors in order: the change first, then the channels."""
-        return {names.STATE: names.STATES, **self.channel}
+        """The cell factors in order: the change first, where there is one, then the channels."""
+        return {**({names.STATE: names.STATES} if self.has_change else {}), **self.channel}
 
     @property
     def score_columns(self) -> tuple[str, ...]:
@@ -85,7 +94,7 @@ def read_data(section: Section) -> DataSpec | None:
         path=section.text("path", required=False),
         score=score,
         unit=unit or "",
-        change=column or "",
+        change=column,
         before="".join(before),
         after="".join(after),
         channel=channel,
@@ -103,6 +112,7 @@ def read_data(section: Section) -> DataSpec | None:
         reducer=_reducer(section),
         session=section.text("session", required=False),
         scale=section.names("scale"),
+        endpoint=section.text("endpoint", required=False),
     )
     section.finish()
     _check_parts(data, section)
@@ -111,8 +121,12 @@ def read_data(section: Section) -> DataSpec | None:
 
 
 def _change(section: Section) -> tuple[str | None, Levels, Levels]:
+    """Column and levels of the change; no column where none is declared."""
+    if "change" not in section.raw:
+        section.known.add("change")
+        return None, (), ()
     change = section.section("change")
-    column = change.text("column")
+    column = change.text("column") or ""
     before, after = (change.level_list(key, True, 1) if key in change.raw else () for key in _ENDS)
     for key, level in zip(_ENDS, (before, after), strict=True):
         change.known.add(key)
@@ -170,7 +184,11 @@ def _derive(section: Section) -> dict[str, str]:
 
 
 def _check_parts(data: DataSpec, section: Section) -> None:
-    """A session needs waves, a scale group is one of levels of a channel."""
+    """A session needs waves, endpoints a change, a scale group is one of levels of a channel."""
+    if data.endpoint and not data.has_change:
+        section.fault(
+            f"endpoint = {data.endpoint!r} names the two ends of a change; declare the change"
+        )
     if data.session and names.WAVE not in data.replicate:
         section.fault(
             f"session = {data.session!r} needs waves: a replicate factor called {names.WAVE!r}, "
@@ -203,6 +221,7 @@ def _parts(data: DataSpec) -> Iterator[tuple[str, str | None]]:
     yield from (("unit", data.unit), ("change", data.change), ("transition", data.transition))
     yield from (("stratum", data.stratum), ("target", data.target), ("candidate", data.candidate))
     yield from (("censored", data.censored), ("session", data.session))
+    yield ("endpoint", data.endpoint)
     yield from (("channel", name) for name in data.channel)
     yield from (("replicate", name) for name in data.replicate)
     yield from (("attributes", name) for name in data.attributes)

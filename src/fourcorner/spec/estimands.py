@@ -10,19 +10,25 @@ from typing import Any
 
 from fourcorner import names
 from fourcorner.sections import Levels, Section, nearest, show
+from fourcorner.spec.agreement import read_agreement
 from fourcorner.spec.data import DataSpec
 from fourcorner.spec.differences import link
-from fourcorner.spec.subsets import SUBSET_KEYS, Subset, read_subset
+from fourcorner.spec.subsets import SUBSET_KEYS, Subset, check_attribute, read_subset
 
-CONTRASTED = ("gain", "omega", "endpoint_shift", "diagonal", "allocation", "signs")
-FAMILIES = ("signs",)
+CONTRASTED = (
+    *("gain", "omega", "endpoint_shift", "diagonal", "allocation"),
+    *("signs", "auc", "beliefs", names.AGREEMENT),
+)
+FAMILIES = ("signs", "auc", "beliefs")
+MEASURED = (*FAMILIES, names.AGREEMENT)  # each with its own statistic
 ESTIMAND_KINDS = (*CONTRASTED, "difference")
 MODIFIERS = {
     "at": CONTRASTED,
     "average_over": CONTRASTED,
-    "state": ("endpoint_shift", "allocation"),
+    "outcome": ("auc",),
+    "state": ("auc", "endpoint_shift", "allocation", names.AGREEMENT),
     "dead_zones": ("signs",),
-    "statistic": tuple(kind for kind in ESTIMAND_KINDS if kind not in FAMILIES),
+    "statistic": tuple(kind for kind in ESTIMAND_KINDS if kind not in MEASURED),
     **dict.fromkeys(SUBSET_KEYS, CONTRASTED),
 }
 TWO = "two levels, second minus first"
@@ -36,21 +42,23 @@ class EstimandSpec:
     ----------
     kind : str
     levels : mapping of factor to levels
-        One level of each factor of a gain, otherwise a pair (first, second) for each factor
-        that moves. In an allocation the change is one of them, under ``state``, unless held.
+        One level of each factor of a gain or of beliefs, otherwise a pair (first, second) for each
+        factor that moves. In an allocation the change is one of them, under ``state``, unless held.
     at : mapping of factor to levels
     average_over : tuple of str
     state : {"before", "after"} or None
-        Of an endpoint shift; of an allocation, where the change is held.
+        Of an endpoint shift or an agreement; of an allocation, where the change is held.
     difference : (first, second) or None
     statistic : str
     factor : str or None
-        Whose share of an allocation this is.
+        Whose share of an allocation this is; the replicate factor whose levels agree or not.
     between, where, wave, weight_by
         As in `fourcorner.estimands.Estimand`; `where` names the stratum by its column. A
         difference has those of its parts.
     dead_zones : tuple of float or None
         Of signs; None for the usual ones.
+    outcome : (attribute, level) or None
+        Of an AUC.
     """
 
     kind: str
@@ -66,6 +74,12 @@ class EstimandSpec:
     wave: Levels = ()
     weight_by: str = names.BY_TRANSITION
     dead_zones: tuple[float, ...] | None = None
+    outcome: tuple[str, str] | None = None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether something else than its contrast is taken of each transition."""
+        return self.kind in MEASURED
 
     @property
     def is_family(self) -> bool:
@@ -115,22 +129,42 @@ def _estimand(entry: Section, data: DataSpec | None) -> EstimandSpec:
         if key in entry.raw and kind not in takers:
             why = "; a difference has that of its two estimands" if key in SUBSET_KEYS else ""
             entry.fault(f"{key} does not go with {kind}, only with {', '.join(takers)}{why}")
-    statistic = _statistic(entry)
+    if data is not None and not data.has_change and kind != names.AGREEMENT:
+        entry.fault(f"{kind} needs a [data] change; without one there are agreement rates alone")
+    statistic = names.RATE if kind == names.AGREEMENT else _statistic(entry)
     if kind == "difference":
         return EstimandSpec(kind, {}, {}, difference=_pair(entry), statistic=statistic)
+    state = _state(entry, required=kind == "endpoint_shift")
+    factor, levels = _moved(entry, kind, data, state)
     estimand = EstimandSpec(
         kind=kind,
-        levels=_allocated(entry, data) if kind == "allocation" else entry.levels(kind),
+        levels=levels,
         at=entry.levels("at"),
         average_over=entry.names("average_over"),
-        state=_state(entry, required=kind == "endpoint_shift"),
+        state=state,
         statistic=statistic,
+        factor=factor,
         dead_zones=_dead_zones(entry),
+        outcome=_outcome(entry, data) if kind == "auc" else None,
         **_fields(read_subset(entry, data)),
     )
     if data is not None:
         _check_factors(entry, estimand, data.channel)
+        if kind == "beliefs" and data.option_score is None:
+            entry.fault(
+                "beliefs need the score of every candidate, and margins do not hold it: declare "
+                "option_score, candidate and target in [data]"
+            )
     return estimand
+
+
+def _moved(
+    entry: Section, kind: str, data: DataSpec | None, state: str | None
+) -> tuple[str | None, dict[str, Levels]]:
+    """What is compared: a replicate factor, or levels of channel factors."""
+    if kind == names.AGREEMENT:
+        return read_agreement(entry, data, state)
+    return None, _allocated(entry, data) if kind == "allocation" else entry.levels(kind)
 
 
 def _fields(subset: Subset) -> dict[str, Any]:
@@ -142,6 +176,21 @@ def _dead_zones(entry: Section) -> tuple[float, ...] | None:
         return None
     wanted = "a list of numbers above 0, each once"
     return entry.numbers("dead_zones", test=lambda zone: zone > 0, wanted=wanted)
+
+
+def _outcome(entry: Section, data: DataSpec | None) -> tuple[str, str] | None:
+    """What an AUC ranks: an attribute and its level."""
+    wanted = "outcome names one attribute and its level: outcome = { success = true }"
+    named = entry.levels("outcome")
+    if len(named) != 1 or any(len(levels) != 1 for levels in named.values()):
+        entry.fault(f"an auc needs an outcome; {wanted}")
+        return None
+    if entry.raw.get("weight_by") == names.BY_UNIT:
+        entry.fault("an auc compares transitions; leave weight_by out")
+    (attribute, (level,)), *_ = named.items()
+    if data is not None:
+        check_attribute(entry, "outcome", attribute, data)
+    return attribute, level
 
 
 def _statistic(entry: Section) -> str:
@@ -218,9 +267,9 @@ def _is_change(estimand: EstimandSpec, factor: str) -> bool:
 def _check_levels(entry: Section, estimand: EstimandSpec, channel: Mapping[str, Levels]) -> None:
     """A gain takes one level of a factor, the others two; all are declared."""
     kind, levels = estimand.kind, estimand.levels
-    wanted, count = ("one level", 1) if kind == "gain" else (TWO, 2)
+    wanted, count = ("one level", 1) if kind in ("gain", "beliefs") else (TWO, 2)
     moved = {f: given for f, given in levels.items() if not _is_change(estimand, f)}
-    if count == 2 and not moved:
+    if count == 2 and not moved and estimand.factor is None:
         entry.fault(f"{kind} needs a factor with {TWO}")
     for factor, given in moved.items():
         if len(given) != count and factor in channel:

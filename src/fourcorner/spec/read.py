@@ -25,6 +25,8 @@ from fourcorner.spec.model import (
 )
 from fourcorner.spec.weights import Declared, read_weights
 
+MODELLED = ("model", "priors")
+
 
 @dataclass(frozen=True)
 class Spec:
@@ -107,6 +109,9 @@ def parse_spec(text: str, *, directory: Path = Path(), source: str = "spec") -> 
     priors = read_priors(top.section("priors", required=False))
     sampler = read_sampler(top.section("sampler", required=False))
     design = read_design(top.section("design", required=False))
+    for part in MODELLED if data is not None and not data.has_change else ():
+        if part in top.raw:
+            top.fault(f"{part} needs a [data] change: without one nothing is modelled")
     top.finish()
     if faults or data is None:
         raise SpecError(faults, source)

@@ -41,9 +41,9 @@ def read_subset(entry: Section, data: DataSpec | None) -> Subset:
     between = _between(entry)
     if data is not None:
         for attribute in where:
-            _check_attribute(entry, "where", attribute, data)
+            check_attribute(entry, "where", attribute, data)
         if between is not None:
-            _check_attribute(entry, "between", between[0], data)
+            check_attribute(entry, "between", between[0], data)
     if between is not None and between[0] in where:
         entry.fault(
             f"between and where both name {between[0]!r}; between takes its two levels already, "
@@ -71,7 +71,8 @@ def _between(entry: Section) -> tuple[str, str, str] | None:
     return attribute, levels[0], levels[1]
 
 
-def _check_attribute(entry: Section, key: str, attribute: str, data: DataSpec) -> None:
+def check_attribute(entry: Section, key: str, attribute: str, data: DataSpec) -> None:
+    """Report what is no attribute that `key` can name."""
     if attribute in data.attributes or (key == "where" and attribute == data.stratum):
         return
     if attribute == data.stratum:

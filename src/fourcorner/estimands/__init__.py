@@ -1,0 +1,16 @@
+"""Estimands: named contrasts, the statistic or measure asked of them and whom they are about."""
+
+from fourcorner.estimands.declared import as_estimands
+from fourcorner.estimands.estimand import UNITS_ALIKE, Estimand, modifiers
+from fourcorner.estimands.measured import agreement, auc, beliefs, signs
+
+__all__ = [
+    "UNITS_ALIKE",
+    "Estimand",
+    "agreement",
+    "as_estimands",
+    "auc",
+    "beliefs",
+    "modifiers",
+    "signs",
+]

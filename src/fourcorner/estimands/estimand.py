@@ -1,0 +1,184 @@
+"""What is estimated: a contrast, a statistic or measure of it, and whom it is about.
+
+Invariant: a description leaves nothing out that changes the value. Pinned by
+`tests/test_estimands.py`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fourcorner import contrasts, measures, names
+from fourcorner.contrasts import Contrast
+from fourcorner.errors import ContrastError
+from fourcorner.measures import Measure
+from fourcorner.sections import canonical, nearest
+from fourcorner.spec import EstimandSpec
+from fourcorner.spec.subsets import COUNTED_BY
+
+UNITS_ALIKE = "every unit counts alike, whatever its number of transitions"
+
+
+@dataclass(frozen=True)
+class Estimand:
+    """A contrast and a statistic of its values over transitions.
+
+    Attributes
+    ----------
+    name : str
+    contrast : Contrast
+    statistic : {"mean", "median", "trimmed_mean", "negative_share"}
+    between : (attribute, first, second) or None
+        The statistic where the attribute has the second level, minus where it has the first.
+    where : mapping of attribute, or ``stratum``, to a level or several
+        The transitions that count; empty for all of them.
+    wave : tuple of str
+        The waves that are averaged; empty for all that are declared.
+    weight_by : {"transition", "unit"}
+        Whether every transition counts alike or every unit, its transitions sharing its weight.
+    measure : Measure or None
+        What is taken of each transition in place of the contrast; None
+        for the contrast itself. It decides the statistic, a mean or a rate.
+    family : str or None
+        What the rows of several measures of the same transitions share of their names.
+
+    Raises
+    ------
+    ContrastError
+        If the statistic or `weight_by` is none of these, `between` is no attribute with two
+        different levels, `where` names the attribute of `between`, no level, or one twice, or a
+        measure of beliefs is asked of anything but a gain.
+
+    Notes
+    -----
+    Levels are compared as canonical text and kept as that.
+    """
+
+    name: str
+    contrast: Contrast
+    statistic: str = names.MEAN
+    between: tuple[str, str, str] | None = None
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    wave: tuple[str, ...] = ()
+    weight_by: str = names.BY_TRANSITION
+    measure: Measure | None = None
+    family: str | None = None
+
+    def __post_init__(self) -> None:
+        own = names.STATISTICS if self.measure is None else (self.measure.statistic,)
+        _check_choice(self.name, "statistic", self.statistic, own)
+        _check_choice(self.name, "weight_by", self.weight_by, COUNTED_BY)
+        where = {
+            attribute: _levels(self.name, attribute, given)
+            for attribute, given in self.where.items()
+        }
+        object.__setattr__(self, "where", where)
+        if self.measure is not None and self.measure.kind in measures.BELIEFS:
+            _check_gain(self.name, self.contrast)
+        if self.wave:
+            object.__setattr__(self, "wave", _levels(self.name, "wave", self.wave))
+        if self.between is not None:
+            object.__setattr__(self, "between", _groups(self.name, self.between, where))
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """What its value can be at least and at most; None where it is in native units."""
+        if self.measure is not None:
+            own = self.measure.limits
+        else:
+            own = (0.0, 1.0) if self.statistic == names.NEGATIVE_SHARE else None
+        if own is None or self.between is None:
+            return own
+        return own[0] - own[1], own[1] - own[0]
+
+    @property
+    def description(self) -> str:
+        """What is measured, in words: the contrast, the statistic and whom it is about.
+
+        Examples
+        --------
+        >>> from fourcorner.contrasts import gain
+        >>> step = gain(view="direct")
+        >>> Estimand("step", step, "median", where={"step_type": ("search",)}).description
+        'median of gain(direct); where step_type = search'
+        """
+        if self.measure is not None:
+            of = " and ".join(gain.name for gain in self.contrast.parts or (self.contrast,))
+            return "; ".join([f"{self.measure.description}: {of}", *modifiers(self)])
+        statistic = self.statistic.replace("_", " ")
+        of = "" if self.statistic == names.MEAN else f"{statistic} of "
+        mixed = self.contrast.kind == contrasts.ALLOCATION and not self.contrast.cancels_offsets
+        offsets = ["an offset of a whole channel does not cancel"] if mixed else []
+        return "; ".join([f"{of}{self.contrast.name}", *offsets, *modifiers(self)])
+
+
+def modifiers(asked: "Estimand | EstimandSpec") -> list[str]:
+    """Whom an estimand is about, in words; nothing for everybody in every wave.
+
+    Parameters
+    ----------
+    asked : Estimand or EstimandSpec
+
+    Returns
+    -------
+    list of str
+        Of `between`, `where`, `wave` and `weight_by`, those that are not the default.
+    """
+    said = []
+    if asked.between is not None:
+        attribute, first, second = asked.between
+        said.append(f"where {attribute} = {second} minus where {attribute} = {first}")
+    said += [f"where {name} = {' or '.join(levels)}" for name, levels in asked.where.items()]
+    if asked.wave:
+        said.append(
+            f"in the wave {asked.wave[0]}" if len(asked.wave) == 1 else _several(asked.wave)
+        )
+    if asked.weight_by == names.BY_UNIT:
+        said.append(UNITS_ALIKE)
+    return said
+
+
+def _several(waves: tuple[str, ...]) -> str:
+    return f"averaged over the waves {', '.join(waves[:-1])} and {waves[-1]}"
+
+
+def _check_choice(name: str, key: str, given: str, choices: tuple[str, ...]) -> None:
+    if given not in choices:
+        near = nearest(given, choices) if isinstance(given, str) else ""
+        msg = f"{name}: {key} = {given!r}{near}; expected one of {', '.join(choices)}"
+        raise ContrastError(msg)
+
+
+def _check_gain(name: str, contrast: Contrast) -> None:
+    if contrast.kind != "gain":
+        msg = f"{name}: beliefs move within a gain; got {contrast.name}, of kind {contrast.kind}"
+        raise ContrastError(msg)
+
+
+def _levels(name: str, attribute: str, given: object) -> tuple[str, ...]:
+    listed: Iterable[object] = (
+        given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    )
+    levels = tuple(canonical(level) for level in listed)
+    if not levels or len(set(levels)) < len(levels):
+        msg = f"{name}: {attribute} = {given!r}; expected at least one level, and none twice"
+        raise ContrastError(msg)
+    return levels
+
+
+def _groups(
+    name: str, between: tuple[str, str, str], where: Mapping[str, tuple[str, ...]]
+) -> tuple[str, str, str]:
+    wanted = "expected (attribute, first, second), second minus first"
+    if not isinstance(between, tuple) or len(between) != 3:
+        raise ContrastError(f"{name}: between = {between!r}; {wanted}")
+    attribute = between[0]
+    first, second = (canonical(level) for level in between[1:])
+    if first == second:
+        raise ContrastError(f"{name}: between = {between!r} names one level twice; {wanted}")
+    if attribute in where:
+        msg = f"{name}: between and where both name {attribute!r}; leave it out of where"
+        raise ContrastError(msg)
+    return attribute, first, second
+
+
+Estimands = Mapping[str, Estimand]
