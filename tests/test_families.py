@@ -11,8 +11,9 @@ import pytest
 from fourcorner import names
 from fourcorner.auditing import design_audit
 from fourcorner.estimands import as_estimands
-from fourcorner.report import families, html, lines, partplot, plots, svg, terminal, verdict
+from fourcorner.report import families, html, lines, partplot, plots, svg, terminal, verdict, words
 from fourcorner.report.claims import claims
+from fourcorner.report.findings import findings
 from fourcorner.report.panels import parts
 from fourcorner.results import Breakdown
 from fourcorner.scores import read_scores
@@ -397,3 +398,34 @@ def test_families_of_breakdown_rows_are_kept_in_the_document(audit):
     assert {row.name for row in rows if row.by == names.STRATUM} == {
         name for name, item in as_estimands(audit.spec).items() if item.statistic != names.AUC
     }
+
+
+COMPARED = ("both", "second", "first", "middle")
+OF_WAVES = """[estimands]
+direct = { gain = { view = "direct" } }
+generated = { gain = { view = "generated" } }
+direct_2 = { gain = { view = "direct" }, wave = ["2"] }
+generated_2 = { gain = { view = "generated" }, wave = ["2"] }
+both = { omega = { view = ["direct", "generated"] } }
+second = { omega = { view = ["direct", "generated"] }, wave = ["2"] }
+first = { omega = { view = ["direct", "generated"] }, wave = ["1"] }
+middle = { omega = { view = ["direct", "generated"] }, statistic = "median" }
+"""
+
+
+def test_a_comparison_stands_beside_the_gains_of_its_own_waves():
+    before, after = SPEC.split("[estimands]")
+    found = audited(before + OF_WAVES + after[after.index("[weights]") :])
+    collected = lines.collect(found)
+    compared = [line for line in collected if line.estimand.name in COMPARED]
+    values = {row.name: words.estimate(row) for row in found.rows if row.weights == "empirical"}
+    said = {
+        finding.name: {weights: details for weights, _, details in finding.statements}
+        for finding in findings(found, compared, collected)
+    }
+    assert f"{values['direct']} and {values['generated']}" in said["both"]["empirical"]
+    assert f"{values['direct_2']} and {values['generated_2']}" in said["second"]["empirical"]
+    assert values["direct"] != values["direct_2"]
+    assert "gains" not in said["first"]["empirical"]  # nobody asked for those of wave 1
+    assert "gains" not in said["middle"]["empirical"]
+    assert set(said["middle"]) == {"empirical"}  # a median has no row under other mixtures

@@ -6,10 +6,11 @@ what is said. Pinned by `tests/test_report.py`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fourcorner import names
 from fourcorner.auditing import Audit
+from fourcorner.estimands import Estimand
 from fourcorner.report import words
 from fourcorner.report.lines import REVERSALS, Line
 from fourcorner.results import Estimate, side
@@ -44,7 +45,11 @@ def findings(audit: Audit, comparisons: Sequence[Line], lines: Sequence[Line]) -
     """
     found = []
     for name in dict.fromkeys(line.estimand.name for line in comparisons):
-        mine = [line for line in comparisons if line.estimand.name == name]
+        mine = [
+            line
+            for line in comparisons
+            if line.estimand.name == name and (line.design or line.posterior) is not None
+        ]
         statements = tuple((line.weights, *_statement(line, lines)) for line in mine)
         found.append(Finding(name, words.meaning(audit.spec.estimands[name]), statements))
     return found
@@ -151,7 +156,12 @@ def _reversal(line: Line) -> list[str]:
 
 
 def _gains(line: Line, lines: Sequence[Line]) -> list[str]:
-    """Whether the two gains, where they are estimands too, have opposite signs in the design."""
+    """Whether the two mean gains, where they are estimands too, have opposite signs in the design.
+
+    They are those of the comparison's own waves, attributes, groups and way of counting.
+    """
+    if line.estimand.statistic != names.MEAN:
+        return []
     pair: list[Estimate] = []
     for part in line.estimand.contrast.parts:
         same = [
@@ -160,7 +170,7 @@ def _gains(line: Line, lines: Sequence[Line]) -> list[str]:
             if other.weights == line.weights
             and other.estimand.contrast == part
             and other.estimand.contrast.kind == "gain"
-            and other.estimand.statistic == names.MEAN
+            and _alike(other.estimand, line.estimand)
             and other.design is not None
             and other.design.value is not None
         ]
@@ -174,3 +184,8 @@ def _gains(line: Line, lines: Sequence[Line]) -> list[str]:
     clear = {side(first), side(second)} == {-1, 1}
     how = "both intervals exclude zero" if clear else "but not both intervals exclude zero"
     return [f"Design gains: {values}, opposite signs, {how}."]
+
+
+def _alike(gain: Estimand, comparison: Estimand) -> bool:
+    """Whether a mean gain is about the same transitions in the same waves as a comparison."""
+    return replace(gain, name=comparison.name, contrast=comparison.contrast) == comparison
