@@ -120,8 +120,9 @@ def test_check_and_posterior_take_a_tree_alone():
     assert set(frame["level"]) == {0.5}
 
 
-def test_importing_the_package_does_not_import_pymc():
-    code = "import sys, fourcorner; assert not {'pymc', 'pytensor', 'arviz'} & set(sys.modules)"
+@pytest.mark.parametrize("what", ["fourcorner", "fourcorner.auditing, fourcorner.report.terminal"])
+def test_what_estimates_without_a_fit_does_not_import_pymc(what):
+    code = f"import sys, {what}; assert not {{'pymc', 'pytensor', 'arviz'}} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -147,6 +147,46 @@ def test_a_group_contrast_of_aucs():
     assert found.loc["ranks.second", "value"] == pytest.approx(by_kind["write"] - by_kind["read"])
 
 
+def test_a_blank_outcome_is_left_out_and_counted():
+    scores = table()
+    unknown = scores["task"].isin(["u1", "u2"])
+    found = estimated(scores=scores.assign(success=scores["success"].where(~unknown)))
+    without = estimated(scores=scores[~unknown])
+    assert found["value"].to_dict() == pytest.approx(without["value"].to_dict())
+    left = len(wide(scores)) - len(wide(scores[~unknown]))
+    assert left > 0
+    for notes in found["notes"]:
+        assert f"left out: {left} transitions with complete scores and no success" in notes
+
+
+def test_scores_that_differ_by_rounding_alone_are_tied():
+    by_layout = {"p": (0.1, 0.2, 0.3), "q": (0.3, 0.2, 0.1)}  # one mean, summed in two orders
+    assert 0.1 + 0.2 + 0.3 != 0.3 + 0.2 + 0.1
+    rows = [
+        (task, 0, "x", task == "q", "read", state, view, f"L{layout}", score)
+        for task, scores in by_layout.items()
+        for state in "ba"
+        for view in ("quote", "generated")
+        for layout, score in enumerate(scores)
+    ]
+    columns = ["task", "step", "target", "success", "kind", "state", "view", "layout", "score"]
+    lines = SPEC.replace("stratum", "replicate = { layout = ['L0', 'L1', 'L2'] }\nstratum")
+    found = estimated(lines, pd.DataFrame(rows, columns=columns))
+    assert found["value"].to_dict() == {
+        "ranks.first": 0.5,
+        "ranks.second": 0.5,
+        "ranks.difference": 0.0,
+    }
+
+
+def test_an_auc_counts_transitions_and_takes_an_endpoint_shift():
+    shift = fc.endpoint_shift("after", view=("generated", "quote"))
+    with pytest.raises(fc.ContrastError, match="leave weight_by out"):
+        fc.auc("ranks", shift, ("success", True), weight_by="unit")
+    with pytest.raises(fc.ContrastError, match="takes an endpoint shift"):
+        fc.auc("ranks", fc.omega(view=("generated", "quote")), ("success", True))
+
+
 @pytest.mark.parametrize("outcome", [True, False, None])
 def test_an_outcome_that_all_have_or_none_is_refused(outcome):
     scores = table()

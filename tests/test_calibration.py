@@ -28,6 +28,12 @@ def test_the_ratio_is_where_a_search_over_scales_finds_the_sign_turning(first, s
         assert SCALES[at[0]] * (1 - 1e-9) <= found <= SCALES[at[-1] + 1] * (1 + 1e-9)
 
 
+def test_gains_may_be_numbers_of_numpy():
+    first, second = np.array([0.5, 0.25])
+    assert flip_ratio(first, second) == 2
+    assert flip_share(first, -second) == pytest.approx(2 / 3)
+
+
 @given(GAINS, GAINS)
 def test_the_share_is_where_a_search_over_mixtures_finds_the_sign_turning(first, second):
     found = flip_share(first, second)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from fourcorner import names, scores
 from fourcorner.contrasts import diagonal, endpoint_shift, gain, omega
 from fourcorner.design import draws as design_draws
-from fourcorner.design import engine
+from fourcorner.design import engine, replicates
 from fourcorner.design.draws import multiplicities
 from fourcorner.errors import NotIdentified
 from fourcorner.estimands import Estimand
@@ -291,6 +291,26 @@ def test_draws_do_not_depend_on_the_block_size(monkeypatch, block):
     blocks = list(multiplicities(13, 101, seed=5))
     assert all(part.size <= max(block, 13) for part in blocks)
     np.testing.assert_array_equal(np.concatenate(blocks), reference)
+
+
+@pytest.mark.parametrize(("batch", "numbers"), [(1, 1), (5, 300), (1000, 2**22)])
+def test_rows_do_not_depend_on_what_is_summed_at_a_time(monkeypatch, batch, numbers):
+    sample = engine.sample(large(12, 3))
+    estimands = [
+        Estimand(f"{statistic} {view}", gain(view=view), statistic)
+        for view in ("a", "b")
+        for statistic in names.STATISTICS
+    ]
+    mixtures = [TargetWeights("empirical", None), TargetWeights("equal", np.full(4, 0.25))]
+
+    def numbers_of():
+        rows = engine.estimate(sample, estimands, mixtures, draws=101)
+        return [(row.value, *(row.interval or (None,) * 2)) for row in rows]
+
+    reference = numbers_of()
+    monkeypatch.setattr(replicates, "BATCH", batch)
+    monkeypatch.setattr(replicates, "TOTALS", numbers)
+    np.testing.assert_allclose(np.array(numbers_of(), float), np.array(reference, float), rtol=1e-9)
 
 
 @pytest.mark.parametrize(("units", "draws"), [(1, 3), (2, 1), (17, 400)])

@@ -179,3 +179,16 @@ def test_a_column_that_is_not_there_is_told(rows):
     assert faults(rows.rename(columns={"point": "pont"}))[0].startswith(
         "endpoint: no column 'point' (did you mean 'pont'?)"
     )
+
+
+def test_two_scores_are_told_where_the_endpoint_has_no_row_at_first(rows):
+    # three transitions share p1; the first of them has no row at g
+    third = rows[at(rows, id="u", step="t1")].assign(step="t9")
+    third["point"] = third["point"].replace("p2", "p9")
+    shared = pd.concat([rows, third], ignore_index=True)
+    first = at(shared, id="u", step="t0", phase="a", view="g")
+    read_scores(parse_spec(SPEC), shared[~first])
+    other = at(shared, id="u", step="t9", phase="b", view="g", layout="1")
+    shared.loc[other, "y"] += 1
+    (fault,) = faults(shared[~first])
+    assert "'p1' of unit 'u', before in transition 't1' and before in transition 't9'" in fault

@@ -168,11 +168,14 @@ def beside_a_fit():
     rate = {"name": "st.cross_channel", "statistic": "rate"}
     rows = [
         estimate(**rate, value=0.5, interval=(0.25, 0.75)),
-        estimate(**rate, value=0.375, interval=(0.125, 0.5), cohort="contrast", units=9),
+        estimate(
+            **rate, value=0.375, interval=(0.125, 0.5), cohort="contrast", units=9, transitions=11
+        ),
         estimate(name="st.omega", value=-1.0, interval=(-1.5, -0.5)),
         estimate(),
     ]
-    return fitted(rows, text=text)
+    parts = [part("stratum", "no", 0.75, name="st.cross_channel", statistic="rate", units=5)]
+    return replace(fitted(rows, text=text), breakdown_rows=parts)
 
 
 def test_a_row_of_its_own_cases_stands_beside_that_of_the_fits_cohort(beside_a_fit):
@@ -181,10 +184,36 @@ def test_a_row_of_its_own_cases_stands_beside_that_of_the_fits_cohort(beside_a_f
     assert table_of[0] == [
         "Row",
         *("empirical", "empirical, own cases", "equal_target", "equal_target, own cases"),
-        "Units",
+        *("Units", "Units, own cases"),
     ]
     (row,) = [found for found in table_of if found[0].startswith("cross_channel\n")]
     assert row[1:3] == ["50.0 % [25.0, 75.0]", "37.5 % [12.5, 50.0]"]
+    assert row[-2:] == ["4", "9 (11 tr.)"]
+
+
+def test_rows_and_their_parts_say_which_cases_they_are_of(beside_a_fit, page):
+    shown = Page(html.render(beside_a_fit, PROVENANCE)).text
+    assert "Rows are of the joint cohort, the units complete in every cell." in shown
+    assert "st by part of the cohort, empirical weights, own cases Parts are of every" in shown
+    assert "(own cases), not of the joint cohort alone" in shown
+    assert "Cross-channel disagreement by part of the cohort, own cases, drawn" in shown
+    same = replace(
+        beside_a_fit, rows=[row for row in beside_a_fit.rows if row.cohort != "contrast"]
+    )
+    shown = Page(html.render(same, PROVENANCE)).text
+    assert "own cases" not in shown
+    assert "st by part of the cohort, empirical weights Parts are of every" in shown
+    assert "Rows are of every transition complete for the family, its own cases." in page.text
+    assert "weights, own cases" not in page.text
+
+
+def test_the_terminal_has_own_cases_below_the_row_of_the_fits_cohort(beside_a_fit, capsys):
+    terminal.audit(beside_a_fit)
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    place = next(i for i, found in enumerate(printed) if found[:1] == ["cross_channel"])
+    assert printed[place] == ["cross_channel", "50.0", "%", "[25.0,", "75.0]", "4"]
+    assert printed[place + 1] == ["own", "cases", "37.5", "%", "[12.5,", "50.0]", "11"]
+    assert sum(found[:2] == ["own", "cases"] for found in printed) == 1
 
 
 def test_without_design_rows_the_terminal_has_no_table_of_a_family(beside_a_fit, capsys):
@@ -194,11 +223,32 @@ def test_without_design_rows_the_terminal_has_no_table_of_a_family(beside_a_fit,
     assert "Not estimated" not in printed
 
 
-def test_notes_of_family_rows_lead_to_the_list(page):
+def test_notes_of_family_rows_lead_to_the_list(audit, page):
     ids = {attrs["id"] for _, attrs in page.tags if "id" in attrs}
     marks = {attrs["href"][1:] for tag, attrs in page.tags if tag == "a"}
     assert marks <= ids
-    assert "design: calibration: the mean gains as estimated" in page.text
+    notes = {note for row in audit.rows for note in row.notes if row.name == "stable.zero"}
+    assert notes
+    assert all(f"design: {note}" in page.text for note in notes)
+
+
+def test_what_rescaling_does_is_said_once_for_each_mixture_and_in_no_note(audit, page):
+    rows = [row for row in audit.rows if row.name == "stable.omega"]
+    said = [note for row in rows for note in row.notes if note.startswith("calibration: ")]
+    assert len(said) == 2
+    assert page.text.count("Calibration: ") == 2
+    assert "calibration: " not in page.text
+
+
+def test_a_mark_stands_at_the_value_and_not_at_the_count(audit, page):
+    (row,) = [row for row in audit.rows
+              if (row.name, row.weights) == ("stable.zero", "empirical")]  # fmt: skip
+    assert row.count is not None
+    assert row.notes
+    shown = html.render(audit, PROVENANCE)
+    cell = shown[shown.index('<span class="name">zero</span>') :].split("</td>")[0]
+    assert re.search(r"</sup><br><span[^>]*>[\d,]+ of 20</span>$", cell)
+    assert not re.search(r"</span>\s*<sup>", shown)
 
 
 def test_refusals_of_a_family_for_one_reason_are_one_claim():
@@ -229,10 +279,12 @@ def test_checks_that_were_not_run_are_said_once_for_a_family(audit, collected):
         for weights in audit.spec.weights
     ]
     assert families.not_run(rows, collected) == [
-        "agreement, omega (empirical): it has no signs",
-        "agreement, omega (equal_target): it has no signs",
-        "agreement, stable: it has no signs",
-        "agreement, ranks: it has no signs",
+        "agreement, omega (empirical), omega (equal_target), stable and ranks: it has no signs",
+    ]
+    rows[0] = replace(rows[0], message="too few draws")
+    assert families.not_run(rows, collected) == [
+        "agreement, omega (empirical): too few draws",
+        "agreement, omega (equal_target), stable and ranks: it has no signs",
     ]
 
 
@@ -291,7 +343,7 @@ def test_rates_of_signs_are_drawn_in_per_cent_with_a_marker_for_each_mixture(aud
     }
     assert points(figure) == expected
     assert "both beyond 0.25" in {text.get_text() for text in figure.axes[0].texts}
-    assert figure.axes[0].get_xlabel() == "share of pairings, per cent"
+    assert figure.axes[0].get_xlabel() == "share, per cent"
 
 
 def test_more_mixtures_than_can_be_told_apart_are_not_drawn(stable):
@@ -369,7 +421,7 @@ def test_the_terminal_has_one_line_for_each_row_of_a_family(audit, capsys):
             row = name.removeprefix(f"{estimand.family}.")
             assert len([x for x in printed if x.startswith(f"  {row}  ")]) == 1
     assert any(line.startswith("stable (empirical): Cross-channel dis") for line in printed)
-    assert not any("note: design: calibration" in line for line in printed)
+    assert not any("calibration: " in line for line in printed)
 
 
 def test_hostile_names_are_escaped():
@@ -398,6 +450,26 @@ def test_families_of_breakdown_rows_are_kept_in_the_document(audit):
     assert {row.name for row in rows if row.by == names.STRATUM} == {
         name for name, item in as_estimands(audit.spec).items() if item.statistic != names.AUC
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "several"),
+    [
+        ('signs = { view = ["direct", "generated"] }', "over the waves 1 and 2"),
+        (
+            'agreement = { view = ["direct", "generated"] }, state = "after"',
+            "over the waves 1 and 2",
+        ),
+        ('omega = { view = ["direct", "generated"] }', "averaged over the waves 1 and 2"),
+    ],
+)
+def test_a_measure_says_itself_what_it_does_with_waves(kind, several):
+    before, after = SPEC.replace('["1", "2"]', '["1", "2", "3"]').split("[estimands]")
+    ending = after[after.index("[weights]") :]
+    for waves, said in ((["1", "2"], several), (["1"], "in the wave 1")):
+        spec = parse_spec(f"{before}[estimands]\na = {{ {kind}, wave = {waves} }}\n{ending}")
+        assert words.meaning(spec.estimands["a"]).endswith(f"; {said}")
+        assert all(x.description.endswith(f"; {said}") for x in as_estimands(spec).values())
 
 
 COMPARED = ("both", "second", "first", "middle")

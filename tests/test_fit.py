@@ -2,6 +2,7 @@
 
 import arviz as az
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from scipy import stats
@@ -163,6 +164,11 @@ def test_what_cannot_be_fitted_is_said():
     )
     with pytest.raises(fc.NotAvailable, match="several transitions"):
         fc.fit(fc.read_scores(with_step, several), with_step)
+    # one complete transition of several is a unit's choice of itself, and no unit's only change
+    second = table.assign(step="2")[table["view"] == "direct"]
+    partly = pd.concat([table.assign(step="1"), second])
+    with pytest.raises(fc.NotAvailable, match="several transitions"):
+        fc.fit(fc.read_scores(with_step, partly), with_step)
     corner = table[~((table["state"] == "after") & (table["view"] == "generated"))]
     with pytest.raises(fc.NotAvailable, match=r"never measured.*after.*generated"):
         fc.fit(fc.read_scores(spec, corner), spec)

@@ -24,6 +24,8 @@ SAMPLES = REPO / "data-samples"
 PUBLISHED = REPO.parent / "shared" / "published.toml"
 MEAN, END, RATE, LEFT_OUT, COUNT = 0.02, 0.05, 0.005, 0.01, 0.02
 RETRIES = ("w1", "w2")
+ZONES = (0.05, 0.1, 0.2)
+FAMILIES = {"first_signs": ("w0",), "signs": RETRIES}
 KEYS = ["trajectory", "transition", "state", "view", "layout", "wave", "candidate"]
 
 
@@ -60,6 +62,15 @@ def rows(scores, spec):
 
 
 @pytest.fixture(scope="module")
+def broken_down(scores, spec):
+    """What parts of the cohort say of the interaction, and waves of signs beyond dead zones."""
+    declared = as_estimands(spec)
+    asked = [declared["omega"], *(declared[f"signs.beyond_{zone}"] for zone in ZONES)]
+    mixture = [TargetWeights(names.EMPIRICAL, None)]
+    return breakdowns(sample(scores), asked, mixture, interval="percentile")
+
+
+@pytest.fixture(scope="module")
 def gains(cohort):
     """Gain of every transition by view and wave: numpy on the table's rows, NaN if incomplete."""
     table = cohort.scores.sort_values(KEYS)
@@ -82,25 +93,41 @@ def whole(gains, waves):
     return gains[[(view, wave) for view in replay.VIEWS for wave in waves]].dropna()
 
 
-def signs(gains):
-    """Cross-channel and same-channel disagreement of each retried transition, and persistence."""
-    kept = whole(gains, RETRIES)
-    direct, generated = (kept[view][list(RETRIES)].to_numpy() for view in replay.VIEWS)
-    cross = (direct[:, :, None] * generated[:, None, :] < 0).mean(axis=(1, 2))
-    same = np.stack([(x[:, 0] * x[:, 1] < 0) for x in (direct, generated)], axis=1).mean(axis=1)
-    helped = (direct > 0).all(axis=1) & (generated < 0).all(axis=1)
-    harmed = (direct < 0).all(axis=1) & (generated > 0).all(axis=1)
-    frame = {"cross": cross, "same": same, "excess": cross - same, "+-": helped, "-+": harmed}
-    return pd.DataFrame(frame, index=kept.index)
+def signs(gains, waves):
+    """Every row of a family of signs, by transition: numpy on the gains, no word of the package."""
+    kept = whole(gains, waves)
+    direct, generated = (kept[view][list(waves)].to_numpy() for view in replay.VIEWS)
+    one, other = direct[:, :, None], generated[:, None, :]  # each wave of one, each of the other
+    frame = {
+        "gain.first": direct.mean(axis=1),
+        "gain.second": generated.mean(axis=1),
+        "omega": (generated - direct).mean(axis=1),
+        "cross_channel": (one * other < 0).mean(axis=(1, 2)),
+        "cross_channel+-": ((one > 0) & (other < 0)).mean(axis=(1, 2)),
+        "cross_channel-+": ((one < 0) & (other > 0)).mean(axis=(1, 2)),
+        "zero": (direct * generated == 0).any(axis=1),
+    }
+    for zone in ZONES:
+        far = np.minimum(np.abs(direct), np.abs(generated)) > zone
+        frame[f"beyond_{zone}"] = (far & (direct * generated < 0)).mean(axis=1)
+    if len(waves) == 2:
+        flips = np.stack([x[:, 0] * x[:, 1] < 0 for x in (direct, generated)])
+        frame["same_channel"] = flips.mean(axis=0)
+        frame["excess"] = frame["cross_channel"] - frame["same_channel"]
+        frame["persistent+-"] = (direct > 0).all(axis=1) & (generated < 0).all(axis=1)
+        frame["persistent-+"] = (direct < 0).all(axis=1) & (generated > 0).all(axis=1)
+        frame["persistent"] = frame["persistent+-"] | frame["persistent-+"]
+    return pd.DataFrame(frame, index=kept.index).astype(float)
 
 
-def rate_interval(values, seed):
-    """Percentile interval of a mean over transitions, whole trajectories drawn with replacement."""
-    by_unit = values.groupby("trajectory").agg(["sum", "size"]).to_numpy(dtype=float)
+def resampled(values, seed):
+    """Percentile intervals of means over transitions, whole trajectories drawn again."""
+    by_unit = values.groupby("trajectory").agg("sum")
+    size = values.groupby("trajectory").size().to_numpy()
     rng = np.random.default_rng(seed)
-    drawn = rng.multinomial(len(by_unit), np.full(len(by_unit), 1 / len(by_unit)), size=10_000)
-    sums = drawn @ by_unit
-    return np.percentile(sums[:, 0] / sums[:, 1], [2.5, 97.5])
+    drawn = rng.multinomial(len(size), np.full(len(size), 1 / len(size)), size=10_000)
+    means = (drawn @ by_unit.to_numpy()) / (drawn @ size)[:, None]
+    return pd.DataFrame(np.percentile(means, [2.5, 97.5], axis=0).T, index=by_unit.columns)
 
 
 # --- structure ---------------------------------------------------------------------------------
@@ -265,11 +292,9 @@ def test_omega_is_as_often_negative_as_positive_but_further(rows, published):
     assert negative.value == pytest.approx(negative.count / 1004)
 
 
-def test_omega_left_out_and_by_layout_are_found(scores, spec, published):
+def test_omega_left_out_and_by_layout_are_found(broken_down, published):
     figures = published["global_replay"]
-    asked = [as_estimands(spec)["omega"]]
-    mixture = [TargetWeights(names.EMPIRICAL, None)]
-    found = breakdowns(sample(scores), asked, mixture, interval="percentile")
+    found = [row for row in broken_down if row.name == "omega"]
     left = [row.value for row in found if row.by == names.LEAVE_ONE_OUT]
     assert left == pytest.approx(figures["leave_one_trajectory_out_omega"], abs=LEFT_OUT)
     layouts = [row for row in found if row.by == "layout"]
@@ -281,7 +306,71 @@ def test_omega_left_out_and_by_layout_are_found(scores, spec, published):
     assert largest == pytest.approx(figures["layout_specific_largest_upper"], abs=END)
 
 
-# --- signs, by plain numpy ---------------------------------------------------------------------
+# --- signs, through the design engine ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "figure"),
+    [("gain.first", "direct_gain"), ("gain.second", "generated_gain"), ("omega", "omega")],
+)
+def test_means_beside_the_signs_are_found(rows, published, name, figure):
+    first = rows[f"first_signs.{name}", "empirical", names.COHORT_CONTRAST]
+    wanted = published["global_replay"][figure]
+    assert first.value == pytest.approx(wanted["mean"], abs=MEAN)
+    assert first.interval == pytest.approx(wanted["ci"], abs=END)
+    retried = rows[f"signs.{name}", "empirical", names.COHORT_CONTRAST]
+    for wave in published["global_retry"][figure]:
+        assert retried.value == pytest.approx(wave["mean"], abs=MEAN)
+        assert retried.interval == pytest.approx(wave["ci"], abs=END)
+
+
+def test_first_acquisition_gains_have_opposite_signs_as_often(rows, published):
+    figures = published["global_replay"]
+    row = rows["first_signs.cross_channel", "empirical", names.COHORT_CONTRAST]
+    assert row.transitions == figures["complete_first_acquisition"]
+    assert row.count == pytest.approx(figures["opposite_sign_pairs_first_acquisition"], rel=COUNT)
+
+
+@pytest.mark.parametrize("name", ["cross_channel", "same_channel", "excess"])
+def test_rates_of_disagreement_and_their_intervals_are_found(rows, published, name):
+    figures = published["global_retry"]
+    row = rows[f"signs.{name}", "empirical", names.COHORT_CONTRAST]
+    wanted = figures["excess" if name == "excess" else f"{name}_disagreement"]
+    assert (row.transitions, row.units) == (figures["complete_both_waves"], 100)
+    assert row.value == pytest.approx(wanted["rate"], abs=RATE)
+    assert row.interval == pytest.approx(wanted["ci"], abs=RATE)
+
+
+def test_same_channel_flips_are_five_or_six_and_round_to_the_figure(rows, published):
+    figures = published["global_retry"]
+    row = rows["signs.same_channel", "empirical", names.COHORT_CONTRAST]
+    # each transition has a pair of waves in each of two channels
+    flips = 2 * row.transitions * row.value
+    assert any(flips == pytest.approx(count) for count in figures["same_channel_flips"])
+    assert round(row.value, 3) == figures["same_channel_disagreement"]["rate"]
+
+
+def test_persistent_disagreement_is_found_in_both_orientations(rows, published):
+    figures = published["global_retry"]["persistent_disagreement"]
+    for name, figure in [
+        ("persistent", "total"),
+        ("persistent+-", "direct_positive_generated_negative"),
+        ("persistent-+", "opposite"),
+    ]:
+        row = rows[f"signs.{name}", "empirical", names.COHORT_CONTRAST]
+        assert row.count == pytest.approx(figures[figure], rel=COUNT)
+
+
+@pytest.mark.parametrize("zone", ["0.05", "0.10", "0.20"])
+def test_disagreement_outside_dead_zones_is_found(broken_down, published, zone):
+    name = f"signs.beyond_{float(zone)}"
+    found = [row for row in broken_down if row.name == name and row.by == names.WAVE]
+    assert [row.level for row in found] == list(RETRIES)
+    wanted = published["global_retry"]["dead_zone_counts"][zone]
+    assert [row.count for row in found] == pytest.approx(wanted, rel=COUNT)
+
+
+# --- the same by plain numpy -------------------------------------------------------------------
 
 
 def test_gains_of_the_table_are_the_packages(gains, rows):
@@ -295,56 +384,46 @@ def test_gains_of_the_table_are_the_packages(gains, rows):
             assert kept[view, wave].mean() == pytest.approx(row.value, abs=1e-10)
 
 
-def test_first_acquisition_gains_have_opposite_signs_as_often(gains, published):
-    figures = published["global_replay"]
-    kept = whole(gains, ["w0"])
-    opposite = int((kept["direct", "w0"] * kept["generated", "w0"] < 0).sum())
-    assert len(kept) == figures["complete_first_acquisition"]
-    assert opposite == pytest.approx(figures["opposite_sign_pairs_first_acquisition"], rel=COUNT)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_signs_of_the_table_are_the_packages(gains, rows, cohort, family):
+    own = signs(gains, FAMILIES[family])
+    assert {name for name, *_ in rows if name.startswith(f"{family}.")} == {
+        f"{family}.{name}" for name in own
+    }
+    target = cohort.scores.drop_duplicates("trajectory").set_index("trajectory")["target"]
+    by_target = own.groupby(own.index.get_level_values("trajectory").map(target)).mean()
+    for name, values in own.items():
+        row, equal = (
+            rows[f"{family}.{name}", weights, names.COHORT_CONTRAST]
+            for weights in ("empirical", "equal_target")
+        )
+        assert row.transitions == equal.transitions == len(own)
+        assert row.value == pytest.approx(values.mean(), abs=1e-12)
+        assert equal.value == pytest.approx(by_target[name].mean(), abs=1e-12)
+        counted = name != "excess" and values.isin([0, 1]).all()  # a difference counts nothing
+        assert row.count == (values.sum() if counted else None)
+
+
+def test_disagreement_outside_dead_zones_by_wave_is_the_tables(gains, broken_down):
+    found = [row for row in broken_down if row.by == names.WAVE and row.name != "omega"]
+    assert len(found) == len(ZONES) * len(RETRIES)
+    for row in found:
+        own = signs(gains, [row.level])[row.name.removeprefix("signs.")]
+        assert (row.count, row.transitions) == (own.sum(), len(own))
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(
-    ("name", "figure"),
-    [
-        ("cross", "cross_channel_disagreement"),
-        ("same", "same_channel_disagreement"),
-        ("excess", "excess"),
-    ],
-)
-def test_rates_of_disagreement_and_their_intervals_are_found(gains, published, name, figure, seed):
-    found, wanted = signs(gains)[name], published["global_retry"][figure]
-    assert found.mean() == pytest.approx(wanted["rate"], abs=RATE)
-    assert rate_interval(found, seed) == pytest.approx(wanted["ci"], abs=RATE)
-
-
-def test_same_channel_flips_are_five_or_six_and_round_to_the_figure(gains, published):
-    figures = published["global_retry"]
-    same = signs(gains)["same"]
-    flips = 2 * same.sum()  # each transition has a pair of waves in each of two channels
-    assert flips in figures["same_channel_flips"]
-    assert round(same.mean(), 3) == figures["same_channel_disagreement"]["rate"]
-
-
-def test_persistent_disagreement_is_found_in_both_orientations(gains, published):
-    figures = published["global_retry"]["persistent_disagreement"]
-    found = signs(gains)
-    helped, harmed = int(found["+-"].sum()), int(found["-+"].sum())
-    assert helped == pytest.approx(figures["direct_positive_generated_negative"], rel=COUNT)
-    assert harmed == pytest.approx(figures["opposite"], rel=COUNT)
-    assert helped + harmed == pytest.approx(figures["total"], rel=COUNT)
-
-
-@pytest.mark.parametrize("zone", ["0.05", "0.10", "0.20"])
-def test_disagreement_outside_dead_zones_is_found(gains, published, zone):
-    kept = whole(gains, RETRIES)
-    for wave, wanted in zip(
-        RETRIES, published["global_retry"]["dead_zone_counts"][zone], strict=True
-    ):
-        direct, generated = kept["direct", wave], kept["generated", wave]
-        clear = (direct.abs() > float(zone)) & (generated.abs() > float(zone))
-        found = int((clear & (direct * generated < 0)).sum())
-        assert found == pytest.approx(wanted, rel=COUNT)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_intervals_of_signs_are_those_of_trajectories_drawn_again(gains, rows, family, seed):
+    own = signs(gains, FAMILIES[family])
+    for name, ends in resampled(own, seed).iterrows():
+        found = rows[f"{family}.{name}", "empirical", names.COHORT_CONTRAST].interval
+        if name == "zero":  # no gain is: no resample differs
+            assert found is None
+            continue
+        # ends of 10,000 draws vary by a few hundredths of a width, and by a transition
+        slack = max((ends[1] - ends[0]) / 20, 1 / len(own))
+        assert found == pytest.approx(tuple(ends), abs=slack)
 
 
 def test_retrieval_carries_most_of_the_mean_and_magnitudes_are_lopsided(gains, cohort):

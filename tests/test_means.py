@@ -30,8 +30,12 @@ def part(values, unit, sign=1):
     return Part(sign, COHORT, np.array(values, float), np.array(unit), np.ones(len(unit), bool), 0)
 
 
+def split(data, multiplicity):
+    return means.by_stratum(multiplicity, data.stratum, len(data.strata))
+
+
 def drawn(data, about, multiplicity):
-    return means.totals(multiplicity, about.columns, data.stratum, len(data.strata))
+    return means.totals(split(data, multiplicity), about.columns)
 
 
 def test_means_by_hand_with_an_undefined_draw():
@@ -95,7 +99,7 @@ def test_every_unit_once_deviates_by_nothing(seed, plan, mixed):
 def variance(data, groups, mixture, multiplicity=None, plan=names.PLAIN):
     about = means.centred(data, groups)
     multiplicity = np.ones((1, data.units)) if multiplicity is None else multiplicity
-    second = means.totals(multiplicity, studentised.moments(about), data.stratum, len(data.strata))
+    second = means.totals(split(data, multiplicity), studentised.moments(about))
     mix = means.mixing(mixture, about, plan)
     return studentised.variances(drawn(data, about, multiplicity), second, about, mix)
 

@@ -78,6 +78,27 @@ def test_the_reducer_says_whether_options_or_margins_are_averaged(reducer, befor
     np.testing.assert_array_equal(found["score"].values, [[[1, 1], [-1, -1]]] * 2)
 
 
+@pytest.mark.parametrize("reducer", ["mean_then_margin", "margin_then_mean"])
+def test_margins_taken_once_have_the_cells_of_all_waves_and_of_some(reducer):
+    generator = np.random.default_rng(0)
+    keys = itertools.product(["u", "v", "w", "t"], "ba", "12", ["w0", "w1", "w2"], "xyz")
+    rows = pd.DataFrame(keys, columns=["id", "phase", "layout", "wave", "option"])
+    rows["gold"] = "x"
+    rows["logprob"] = generator.integers(-6, 0, len(rows)).astype(float)
+    rows["limit"] = generator.random(len(rows)) < 0.05
+    rows.loc[generator.random(len(rows)) < 0.02, "logprob"] = np.nan
+    factors = '{ layout = ["1", "2"], wave = ["w0", "w1", "w2"] }'
+    declared = spec(reducer=f'"{reducer}"', replicate=factors, censored=CENSORED)
+    found = read_scores(declared, rows)
+    once = scores.as_margins(found)
+    assert "option" not in once.dims
+    for wave in ((), ("w0",), ("w2", "w1")):
+        wanted, cells = (scores.cells(of, wave) for of in (found, once))
+        assert cells.dims == wanted.dims
+        assert 0 < np.isnan(wanted.values).sum() < wanted.size
+        np.testing.assert_array_equal(cells.values, wanted.values)
+
+
 def test_options_have_their_places_names_and_the_target_among_them():
     found = read_scores(spec(), options(flat(TWO, EVEN), gold={"u": "x", "v": "z"}))
     assert found["option_score"].dims == ("transition", "state", "layout", "option")

@@ -126,6 +126,19 @@ def test_ranges_go_from_the_least_part_to_the_greatest_and_mark_signs(three):
     }
 
 
+def test_parts_are_said_to_be_of_own_cases_where_these_are_others(three):
+    said = "complete for the contrast (own cases above), not of the joint cohort alone."
+    assert said not in Page(html.render(three, PROVENANCE)).text
+    own = estimate(cohort="contrast", value=-1.0, interval=(-1.5, -0.5), transitions=9)
+    assert said in Page(html.render(replace(three, rows=[*THREE, own]), PROVENANCE)).text
+
+
+def test_a_part_that_is_nought_beside_its_interval_sets_no_decimals(three):
+    parts = [part("layout", "L0", 1e-9, (-2.0, 2.0)), part("layout", "L1", -0.6, (-1.2, 0.1))]
+    [found] = panels.parts(replace(three, breakdown_rows=parts))
+    assert found.ranges["empirical", "layout"].text == "−0.600 to +0.000"
+
+
 def test_every_part_is_on_the_page_with_what_a_reader_must_know(three):
     page = Page(html.render(three, PROVENANCE))
     rows = {row[0]: row[1:] for row in page.rows("Part")}

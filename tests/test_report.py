@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from fourcorner import scores
 from fourcorner.auditing import Audit, design_audit
 from fourcorner.report import figures, html, lines, plots, svg, terminal, verdict, words
+from fourcorner.report.text import label
 from fourcorner.results import Check, Estimate, Probability
 from fourcorner.spec import parse_spec
 
@@ -400,10 +401,8 @@ def test_figure_labels_are_never_read_as_mathematics():
 
 
 def test_a_label_has_no_control_characters_and_keeps_both_ends_when_shortened():
-    assert (
-        figures.label("a\tb\x00c\u202e") == "a b\N{REPLACEMENT CHARACTER}c\N{REPLACEMENT CHARACTER}"
-    )
-    short = figures.label("start" + "x" * 100 + "end", 20)
+    assert label("a\tb\x00c\u202e") == "a b\N{REPLACEMENT CHARACTER}c\N{REPLACEMENT CHARACTER}"
+    short = label("start" + "x" * 100 + "end", 20)
     assert len(short) == 20
     assert short.startswith("start")
     assert short.endswith("end")
@@ -464,6 +463,18 @@ def test_an_interval_shares_decimals_and_its_small_end_does_not_read_as_zero():
 def test_a_share_is_in_per_cent_and_has_no_sign():
     row = estimate(statistic="negative_share", value=0.74, interval=(0.65, 0.82), count=74)
     assert words.estimate(row) == "74.0 % [65.0, 82.0]"
+
+
+def test_decimals_are_those_that_the_interval_deserves():
+    """A mean of 4e-8 within ±0.004 is zero to four decimals, and the rows beside it keep theirs."""
+    tiny = estimate(value=4e-8, interval=(-0.00365, 0.00364))
+    beside = estimate(weights="equal_target", value=0.00271, interval=(-0.00192, 0.013))
+    assert words.estimate(tiny) == "+0.00000 [−0.00365, +0.00364]"
+    places = {line.places for line in lines.collect(fitted([tiny, beside])) if line.design}
+    assert places == {4}
+    assert words.estimate(tiny, 4) == "+0.0000 [−0.0037, +0.0036]"
+    assert words.measured(0.004, (0.003, 0.9), "mean") == "+0.004 [+0.003, +0.900]"
+    assert words.measured(0.0, None, "mean") == "0"
 
 
 # The funnel and the cells
@@ -536,11 +547,49 @@ def test_cell_map_writes_mean_and_units_and_hatches_what_was_never_measured():
     assert "+0.099   (n = 3)" in drawn
 
 
+STEPS = SPEC.replace('unit = "task"', 'unit = "task"\ntransition = "step"')
+
+
+def steps():
+    return pd.concat([table().assign(step="1"), table().assign(step="2")])
+
+
 def test_units_with_several_transitions_are_counted_once_in_a_cell():
-    text = SPEC.replace('unit = "task"', 'unit = "task"\ntransition = "step"')
-    frame = pd.concat([table().assign(step="1"), table().assign(step="2")])
+    [ax] = plots.cell_map(scores.read_scores(parse_spec(STEPS), steps())).axes
+    said = [text.get_text() for text in ax.texts if "n =" in text.get_text()]
+    assert len(said) == 4
+    assert all(text.endswith("(n = 8; 4 units)") for text in said)
+    shown = Page(html.render(design_only(STEPS, steps()), PROVENANCE)).text
+    assert "number of complete transitions (n), with their units, of each cell" in shown
+
+
+def test_the_cell_map_keeps_sessions_apart():
+    """Waves 1 and 2 of session b are 10 and 12 above the one of session a; in it c has a gap."""
+    text = SPEC.replace(
+        'replicate = { layout = ["L0", "L1"] }',
+        'replicate = { layout = ["L0", "L1"], wave = ["0", "1", "2"] }\nsession = "when"',
+    )
+    levels = {"0": (0.0, "a"), "1": (10.0, "b"), "2": (12.0, "b")}
+    frame = pd.concat(
+        [
+            table().assign(wave=wave, when=when, margin=lambda x, more=more: x["margin"] + more)
+            for wave, (more, when) in levels.items()
+        ]
+    )
+    gap = frame.eval("task == 'c' and wave == '0' and state == 'before' and view == 'direct'")
+    frame = frame[~gap]
     [ax] = plots.cell_map(scores.read_scores(parse_spec(text), frame)).axes
-    assert all("(n = 4)" in text.get_text() for text in ax.texts if "n =" in text.get_text())
+    drawn = [text.get_text() for text in ax.texts]
+    assert [x for x in drawn if x.startswith("session")] == ["session a · view", "session b · view"]
+    corner = table().query("state == 'before' and view == 'direct'")
+    said = [x.replace("−", "-").split("   ") for x in drawn if "(n =" in x]
+    assert [n for _, n in said] == ["(n = 3)", *["(n = 4)"] * 7]
+    first, later = (float(said[row][0]) for row in (0, 4))  # direct before, in each session
+    assert first == pytest.approx(corner.query("task != 'c'")["margin"].mean(), abs=0.006)
+    assert later == pytest.approx(corner["margin"].mean() + 11, abs=0.006)
+    shown = Page(html.render(design_only(text, frame), PROVENANCE)).text
+    assert "8 cells (state by channel, in each of 2 sessions); every one was measured." in shown
+    assert "mean over layout, wave within one session, and counts" in shown
 
 
 # Both engines
@@ -566,6 +615,93 @@ def test_estimates_table_sets_the_engines_side_by_side(full_page):
         "−0.90 [−1.60, −0.20]",
         "—",
     ]
+
+
+def test_the_terminal_shows_own_cases_where_they_are_other_transitions(full, capsys):
+    terminal.audit(full)
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    place = next(i for i, found in enumerate(printed) if found[:2] == ["own", "cases"])
+    assert printed[place] == ["own", "cases", "−1.50", "[−2.25,", "−0.75]", "9", "(11", "tr.)"]
+    assert printed[place - 1][:2] == ["empirical", "−1.31"]
+    assert sum(found[:2] == ["own", "cases"] for found in printed) == 1
+    terminal.audit(fitted([estimate(), estimate(cohort="contrast", interval=(-2.0, -1.0))]))
+    assert "own cases" not in capsys.readouterr().out
+
+
+def test_a_note_of_own_cases_says_so_and_is_not_said_twice():
+    rows = [estimate(notes=("few units",)), estimate(cohort="contrast", notes=("few units", "gap"))]
+    collected = lines.collect(fitted(rows))
+    assert lines.notes(collected) == {
+        "design: few units": ["omega"],
+        "design, own cases: gap": ["omega"],
+    }
+
+
+def test_the_terminal_says_what_a_note_is_about_and_gaps_once(capsys):
+    listed = [f'o{i} = {{ omega = {{ view = ["direct", "generated"] }} }}' for i in range(6)]
+    text = SPEC.replace("[weights]", "\n".join([*listed, "[weights]"]))
+    rows = [estimate(f"o{i}", notes=("few",)) for i in range(6)] + [estimate(notes=("lone",))]
+    gone = tuple(f"posterior of o{i}: no model" for i in range(6))
+    audit = replace(fitted(rows, text=text), not_available=(*gone, "too many units"))
+    terminal.audit(audit)
+    printed = capsys.readouterr().out.splitlines()
+    assert [line for line in printed if line.startswith(("note", "not avail"))] == [
+        "note on omega: design: lone",
+        "note on o0, o1, o2, o3 and 2 more: design: few",
+        "not available: posterior of o0, o1, o2, o3 and 2 more: no model",
+        "not available: too many units",
+    ]
+    shown = Page(html.render(audit, PROVENANCE)).text
+    assert shown.count("posterior of o0, o1, o2, o3, o4 and o5") == 2  # claims, what was not run
+    assert shown.count("no model") == 2
+
+
+MIDDLE = SPEC.replace(
+    "[weights]",
+    """middle = { omega = { view = ["direct", "generated"] }, statistic = "median" }
+below = { omega = { view = ["direct", "generated"] }, statistic = "negative_share" }
+units_below = { omega = { view = ["direct", "generated"] }, statistic = "negative_share",
+weight_by = "unit" }
+[weights]""".replace(",\nweight_by", ", weight_by"),
+)
+
+
+def test_a_mixture_that_an_estimand_has_no_row_of_is_not_listed(capsys):
+    audit = design_only(MIDDLE)
+    collected = lines.collect(audit)
+    shown = [(x.estimand.name, x.weights) for x in lines.shown(collected)]
+    assert ("middle", "empirical") in shown
+    assert [(x.estimand.name, x.weights) for x in collected if
+            (x.estimand.name, x.weights) not in shown] == [("middle", "equal_target")]  # fmt: skip
+    terminal.audit(audit)
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    place = printed.index(["middle"])
+    assert [found[0] for found in printed[place + 1 : place + 3]] == ["empirical", "below"]
+    found = [row[0] for row in Page(html.render(audit, PROVENANCE)).rows("Design")]
+    place = next(i for i, name in enumerate(found) if name.startswith("middle"))
+    assert [name.split()[0].rstrip("0123456789,") for name in found[place + 1 : place + 3]] == [
+        "empirical",
+        "below",
+    ]
+    nothing = lines.collect(fitted([refused()]))
+    assert {line.estimand.name for line in lines.shown(nothing)} == {
+        "direct_gain",
+        "generated_gain",
+        "omega",
+    }
+
+
+def test_a_count_stands_only_where_every_transition_counts_alike():
+    found = Page(html.render(design_only(MIDDLE), PROVENANCE)).rows("Design")
+    counted = {}
+    name = ""
+    for row in found:
+        if len(row) == 1:
+            name = row[0].split()[0]
+        else:
+            counted[name, row[0].rstrip("0123456789,")] = " of 4" in row[1]
+    assert {key for key, value in counted.items() if value} == {("below", "empirical")}
+    assert {("below", "equal_target"), ("units_below", "empirical")} <= set(counted)
 
 
 def test_contrast_wise_row_is_kept_only_where_it_says_something_else():
@@ -978,6 +1114,20 @@ def test_limits_state_pointwise_intervals_the_cohort_and_the_mixtures(full):
     assert "Simultaneous" not in limits
     assert "the 4 of 4 units that are complete in every cell" in limits
     assert "equal_target: every stratum counts the same" in limits
+
+
+def test_limits_count_transitions_where_units_have_several():
+    """Task a lacks a score in both of its steps, b in one: 3 of 4 units and 5 of 8 transitions."""
+    frame = steps()
+    lost = frame.eval("task == 'a' or (task == 'b' and step == '2')")
+    frame = frame[~(lost & frame.eval("state == 'after' and view == 'direct' and layout == 'L0'"))]
+    found = " ".join(said(fitted(text=STEPS, frame=frame)).limits)
+    assert "the 3 of 4 units (5 of 8 transitions) that are complete in every cell" in found
+    found = " ".join(said(design_only(STEPS, frame)).limits)
+    assert "about the transitions that are complete for each contrast, out of 8 trans" in found
+    assert "8 transitions of 4 units, and units like them" in found
+    found = " ".join(said(design_only()).limits)
+    assert "about the units that are complete for each contrast, out of 4 units," in found
 
 
 def test_simultaneous_intervals_say_over_which_rows_they_hold_together():

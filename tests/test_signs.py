@@ -439,6 +439,14 @@ def test_other_rows_have_no_such_notes():
         assert (len(said) == 2) == (row.name == "s.omega")
 
 
+def test_a_difference_of_groups_has_no_mean_gains_to_speak_of():
+    rows = cohort(1)
+    between = {"between": ("kind", *sorted(set(rows["kind"]))[:2])}
+    (row,) = estimate(scored(rows), [asked(**between)["s.omega"]], draws=2).values()
+    assert row.value is not None
+    assert not any(note.startswith(("calibration", "pooling of")) for note in row.notes)
+
+
 # As a spec asks for it
 
 SPEC = """
@@ -603,3 +611,22 @@ def test_an_audit_has_every_row_under_every_mixture_from_table_to_document():
     assert {row["by"] for row in found["breakdowns"]} == {
         *("wave", "stratum", "kind", "leave_one_out"),
     }
+
+
+@pytest.mark.parametrize(
+    ("measure", "contrast", "words"),
+    [
+        (Measure("cross_channel"), gain(view="a"), "signs are those of a difference of two gains"),
+        (
+            Measure("cross_channel"),
+            fc.endpoint_shift("after", view=("a", "b")),
+            "signs are those of a difference of two gains",
+        ),
+        (Measure("surprise"), fc.omega(view=("a", "b")), "beliefs move within a gain"),
+        (Measure("first"), fc.endpoint_shift("after", view=("a", "b")), "and an outcome"),
+        (Measure("crosschannel"), gain(view="b") - gain(view="a"), "did you mean 'cross_channel'"),
+    ],
+)
+def test_a_measure_is_taken_of_what_it_is_a_measure_of(measure, contrast, words):
+    with pytest.raises(ContrastError, match=words):
+        Estimand("wrong", contrast, measure.statistic, measure=measure)

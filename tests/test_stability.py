@@ -6,15 +6,15 @@ import pytest
 
 from fourcorner.report import lines, stability
 from fourcorner.report.families import families
-from test_families import SPEC, audited
+from test_families import SPEC, audited, table
 from test_report import estimate
 
 NAMED = {"cross": "cross_channel", "same": "same_channel"}
 
 
-def said(rows, weights="empirical", text=SPEC):
+def said(rows, weights="empirical", text=SPEC, frame=None):
     """The statement of a family with these design rows: (value, interval) by row, or refusals."""
-    audit = audited(text)
+    audit = audited(text, frame)
     made = []
     for name, found in rows.items():
         about = {"name": f"stable.{name}", "statistic": "rate", "cohort": "contrast"}
@@ -59,9 +59,14 @@ def test_more_than_retries_is_said_where_the_interval_of_the_excess_is_above_zer
     assert "disagree more" not in beyond.replace("That channels disagree more", "")
 
 
-def test_with_one_wave_retries_were_not_measured():
-    text = SPEC.replace("dead_zones", 'wave = ["1"], dead_zones')
-    found, (beyond, *_) = said({"cross_channel": USUAL["cross_channel"]}, text=text)
+def test_with_one_wave_it_is_said_whether_that_was_asked_for():
+    asked = SPEC.replace("dead_zones", 'wave = ["1"], dead_zones')
+    one = {"cross_channel": USUAL["cross_channel"]}
+    found, (beyond, *_) = said(one, text=asked)
+    assert found == "Cross-channel disagreement 48.4 % [45.1, 51.7]."
+    assert beyond == "One wave is asked for here, so noise is not told from disagreement."
+    alone = SPEC.replace(', wave = ["1", "2"]', "")
+    found, (beyond, *_) = said(one, text=alone, frame=table().query("wave == '1'"))
     assert found == "Cross-channel disagreement 48.4 % [45.1, 51.7]."
     assert beyond == "Retries were not measured, so noise is not told from disagreement."
 

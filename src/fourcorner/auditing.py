@@ -1,5 +1,8 @@
 """The main job: both engines on one table, checked against each other.
 
+The fit and its checks are imported where they are used: that takes seconds, and design estimates do
+without.
+
 Invariant: where the engines stand side by side the design estimate is recomputed on the fit's
 cohort; the contrast-wise row is kept beside it. Pinned by `tests/test_api.py`.
 """
@@ -14,12 +17,10 @@ import xarray as xr
 
 from fourcorner import names, results, scores
 from fourcorner.asking import Resolved, Weights, resolved
-from fourcorner.bayes import engine as bayes
-from fourcorner.bayes import posterior
-from fourcorner.checks import convergence, design_agreement, pooling, prior_sensitivity
 from fourcorner.design import engine as design
 from fourcorner.design.bounds import censoring_bounds
 from fourcorner.design.breakdowns import breakdowns
+from fourcorner.design.cohort import Sample
 from fourcorner.errors import NotAvailable
 from fourcorner.results import Breakdown, Check, Estimate, Probability
 from fourcorner.spec import Spec
@@ -100,6 +101,8 @@ class Audit:
         """Seconds of the fit and its smallest bulk effective sample size; None without a fit."""
         if self.tree is None:
             return None
+        from fourcorner.checks import convergence
+
         seconds = {key: float(self.tree.attrs[key]) for key in ("compile_s", "sample_s")}
         return {**seconds, "min_ess_bulk": convergence.min_ess_bulk(self.tree)}
 
@@ -120,8 +123,8 @@ class Audit:
 def design_audit(data: xr.Dataset, spec: Spec) -> Audit:
     """The design engine alone: estimates on each contrast's complete cases, and breakdowns."""
     asked = resolved(spec, None, scores.strata(data))
-    rows = _design_rows(data, spec, names.COHORT_CONTRAST, asked)
     cohort = design.sample(data)
+    rows = _design_rows(cohort, spec, asked)
     pointwise: dict[str, Any] = {**asdict(spec.design), "seed": spec.sampler.seed}
     del pointwise["simultaneous"]  # a breakdown's interval_kind is always a pointwise one
     return Audit(
@@ -132,10 +135,8 @@ def design_audit(data: xr.Dataset, spec: Spec) -> Audit:
     )
 
 
-def _design_rows(data: xr.Dataset, spec: Spec, cohort: str, asked: Resolved) -> list[Estimate]:
-    return design.estimate(
-        design.sample(data, cohort), *asked, seed=spec.sampler.seed, **asdict(spec.design)
-    )
+def _design_rows(cohort: Sample, spec: Spec, asked: Resolved) -> list[Estimate]:
+    return design.estimate(cohort, *asked, seed=spec.sampler.seed, **asdict(spec.design))
 
 
 def posterior_audit(data: xr.Dataset, spec: Spec, progress: Progress = lambda _: None) -> Audit:
@@ -146,6 +147,8 @@ def posterior_audit(data: xr.Dataset, spec: Spec, progress: Progress = lambda _:
     FitError, SpecError
         As `fourcorner.bayes.engine.fit`.
     """
+    from fourcorner.bayes import engine as bayes
+
     asked = resolved(spec, None, scores.strata(data))
     return _posterior(data, spec, bayes.fit(data, spec, progress=progress), asked)
 
@@ -181,6 +184,8 @@ def audit(
     SpecError, WeightsError
         If the spec does not fit the table.
     """
+    from fourcorner.bayes import engine as bayes
+
     if draws is not None:
         spec = replace(spec, design=replace(spec.design, draws=draws))
     progress("design estimates")
@@ -236,10 +241,13 @@ def _with_parts(weights: Weights, known: Weights) -> dict[str, Any]:
 
 def _compared(found: Audit, tree: xr.DataTree) -> Audit:
     """Design results beside the fit: posterior rows, and the design rows on the fit's cohort."""
+    from fourcorner.bayes import posterior
+    from fourcorner.checks import design_agreement, pooling
+
     data, spec = found.scores, found.spec
     estimands, mixtures = asked = resolved(spec, None, scores.strata(data))
     fitted = _posterior(data, spec, tree, asked)
-    beside = _design_rows(data, spec, str(tree.attrs["cohort"]), asked)
+    beside = _design_rows(design.sample(data, str(tree.attrs["cohort"])), spec, asked)
     rows = [*beside, *fitted.rows, *posterior.unpooled(tree, estimands, mixtures)]
     checks = [
         *fitted.check_rows,
@@ -260,6 +268,9 @@ def _compared(found: Audit, tree: xr.DataTree) -> Audit:
 
 def _posterior(data: xr.Dataset, spec: Spec, tree: xr.DataTree, asked: Resolved) -> Audit:
     """What the fit alone says."""
+    from fourcorner.bayes import posterior
+    from fourcorner.checks import convergence, prior_sensitivity
+
     left_out = str(tree.attrs["left_out"])
     return Audit(
         spec,

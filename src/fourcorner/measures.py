@@ -38,7 +38,7 @@ MEANS = {
     names.SECOND_GAIN: "mean of the second gain",
     names.OMEGA: "mean of the second gain less the first",
 }
-ONE_WAVE = {
+WITHOUT_RETRIES = {
     names.CROSS_CHANNEL: "the gains have opposite signs",
     names.CROSS_CHANNEL_DOWN: "the first gain is positive, the second negative",
     names.CROSS_CHANNEL_UP: "the first gain is negative, the second positive",
@@ -52,9 +52,9 @@ RETRIES = {
     names.PERSISTENT_UP: "the first gain is negative and the second positive in all waves",
 }
 DISTANT = {names.BEYOND: "the gains have opposite signs in one wave, both further from zero than"}
-SIGNS = {**MEANS, **ONE_WAVE, **RETRIES, **DISTANT}
+SIGNS = {**MEANS, **WITHOUT_RETRIES, **RETRIES, **DISTANT}
 
-RANKINGS = {
+AUC_ROWS = {
     names.AUC_FIRST: "AUC of the first channel's ranking of an outcome",
     names.AUC_SECOND: "AUC of the second channel's ranking of an outcome",
     names.AUC_DIFFERENCE: "AUC of the second channel's ranking of an outcome less the first's",
@@ -71,6 +71,7 @@ EVENTS = {
     names.REPAIR: "the target is below another candidate before, alone on top after",
 }
 BELIEFS = {**MOVEMENTS, **EVENTS}
+KINDS = (*SIGNS, *AUC_ROWS, *BELIEFS, names.AGREEMENT)
 
 DEAD_ZONES = (0.05, 0.10, 0.20)
 
@@ -82,7 +83,7 @@ class Measure:
     Attributes
     ----------
     kind : str
-        One of `SIGNS`, `RANKINGS` or `BELIEFS`, which say it in words, or ``agreement``.
+        One of `SIGNS`, `AUC_ROWS` or `BELIEFS`, which say it in words, or ``agreement``.
     zone : float
         Of ``beyond``: how far from zero both gains must be, native units.
     outcome : (attribute, level) or None
@@ -99,7 +100,7 @@ class Measure:
     @property
     def statistic(self) -> str:
         """``"auc"`` of a ranking, ``"rate"`` where a transition has a share, else ``"mean"``."""
-        if self.kind in RANKINGS:
+        if self.kind in AUC_ROWS:
             return names.AUC
         return names.MEAN if self.kind in {*MEANS, *MOVEMENTS} else names.RATE
 
@@ -119,13 +120,13 @@ class Measure:
             return self.kind
         if self.kind in BELIEFS:
             return "beliefs"
-        return "ranks" if self.kind in RANKINGS else "signs"
+        return "ranks" if self.kind in AUC_ROWS else "signs"
 
     @property
     def description(self) -> str:
         """What is counted, in words."""
         if self.outcome is not None:
-            return f"{RANKINGS[self.kind]}, {self.outcome[0]} = {self.outcome[1]}"
+            return f"{AUC_ROWS[self.kind]}, {self.outcome[0]} = {self.outcome[1]}"
         if self.compared:
             factor, *pair = self.compared
             whose = f"{pair[0]} and {pair[1]}" if pair else f"all levels of {factor}"
@@ -155,7 +156,7 @@ def signs(zones: Sequence[float] = DEAD_ZONES, *, repeated: bool = True) -> dict
     >>> list(signs([0.1], repeated=False))[3:]
     ['cross_channel', 'cross_channel+-', 'cross_channel-+', 'zero', 'beyond_0.1']
     """
-    kinds = (*MEANS, *ONE_WAVE, *(RETRIES if repeated else ()))
+    kinds = (*MEANS, *WITHOUT_RETRIES, *(RETRIES if repeated else ()))
     return {
         **{kind: Measure(kind) for kind in kinds},
         **{f"{names.BEYOND}_{_text(zone)}": Measure(names.BEYOND, zone) for zone in zones},

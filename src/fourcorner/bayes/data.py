@@ -141,6 +141,7 @@ def joint_cells(cells: xr.DataArray, cohort: NDArray[np.bool_]) -> xr.DataArray:
         change.
     """
     _require_change(cells)
+    _require_one_change(cells)
     if not cohort.any():
         never = _never_observed(cells)
         because = (
@@ -172,8 +173,8 @@ def observed_cells(cells: xr.DataArray) -> xr.DataArray:
         change.
     """
     _require_change(cells)
-    dims = [dim for dim in cells.dims if dim != names.TRANSITION]
-    seen = cells.notnull().any(dims).values
+    _require_one_change(cells)
+    seen = _seen(cells)
     if not seen.any():
         raise NotAvailable("no cell of any unit was measured in full, so there is nothing to model")
     return _by_unit(cells[seen], names.COHORT_OBSERVED)
@@ -188,14 +189,26 @@ def _require_change(cells: xr.DataArray) -> None:
         raise NotAvailable(msg)
 
 
-def _by_unit(kept: xr.DataArray, cohort: str) -> xr.DataArray:
-    units = kept[names.UNIT].values
+def _require_one_change(cells: xr.DataArray) -> None:
+    """Of all that was measured: to fit a unit's one complete transition of several is a choice."""
+    units = cells[names.UNIT].values[_seen(cells)]
     if len(np.unique(units)) < len(units):
         msg = (
             "units have several transitions; the cell model needs one change per unit. "
             "`fourcorner estimate` handles them"
         )
         raise NotAvailable(msg)
+
+
+def _seen(cells: xr.DataArray) -> NDArray[np.bool_]:
+    """Which transitions have a cell that was measured in full."""
+    return np.asarray(
+        cells.notnull().any([dim for dim in cells.dims if dim != names.TRANSITION]).values
+    )
+
+
+def _by_unit(kept: xr.DataArray, cohort: str) -> xr.DataArray:
+    units = kept[names.UNIT].values
     if len(units) < 2:
         msg = f"the {cohort} cohort has one unit ({units[0]!r}); its spread cannot be seen"
         raise NotAvailable(msg)

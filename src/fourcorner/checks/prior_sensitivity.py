@@ -23,14 +23,13 @@ from fourcorner.bayes.mixtures import is_fixed, shares, stratum_values
 from fourcorner.bayes.posterior import FIXED, prior_driven
 from fourcorner.bayes.scaling import SAMPLE, log_likelihood, log_prior
 from fourcorner.bayes.tree import group
-from fourcorner.checks.rows import not_run, shown
+from fourcorner.checks.rows import BY_PRIOR, PRIOR_DRIVEN, PRIOR_SENSITIVITY, not_run, shown
 from fourcorner.estimands import Estimand
 from fourcorner.results import Check
 from fourcorner.weights import TargetWeights
 
-NAME = "prior_sensitivity"
-DRIVEN = "prior_driven"
-BY_PRIOR = "prior-driven"  # how the message of a sensitivity starts that is all prior
+NAME = PRIOR_SENSITIVITY
+DRIVEN = PRIOR_DRIVEN
 THRESHOLD = 0.05
 LEVEL = 0.95
 HALF, DOUBLE = 0.5, 2.0

@@ -124,4 +124,4 @@ def _of_zero(first: float, second: float) -> Iterator[str]:
 def _sign(gain: float) -> int:
     if not math.isfinite(gain):
         raise ContrastError(f"a gain of {gain!r}; expected a finite number")
-    return (gain > 0) - (gain < 0)
+    return int(gain > 0) - int(gain < 0)

@@ -18,8 +18,9 @@ from fourcorner import contrasts, names, scores
 from fourcorner.contrasts import Contrast, contrast_values
 from fourcorner.design import agreement, beliefs, signs
 from fourcorner.design.cohort import Sample
+from fourcorner.design.parts import held
 from fourcorner.estimands import Estimand
-from fourcorner.measures import BELIEFS, RANKINGS, Measure
+from fourcorner.measures import AUC_ROWS, BELIEFS, Measure
 from fourcorner.scores import Agreement
 
 Floats = NDArray[np.float64]
@@ -67,8 +68,8 @@ class Applied:
         Of a ranking: those of the first channel and of the second.
     gains : ndarray of shape (transitions, 2), or None
         Of the mean difference of two gains: both of them.
-    limited : ndarray of shape (transitions,), or None
-        Of beliefs: which have a margin but no belief, a rival's score being but a limit.
+    lacking : (ndarray of shape (transitions,), str) or None
+        Which have the contrast's whole support and yet no value, and what they lack, in words.
     refused : mapping or None
         Why it has no value whatever the weights: scales that nothing links, cells that nobody
         measured.
@@ -79,7 +80,7 @@ class Applied:
     refused: dict[str, Any] | None
     scores: Floats | None = None
     gains: Floats | None = None
-    limited: NDArray[np.bool_] | None = None
+    lacking: tuple[NDArray[np.bool_], str] | None = None
 
 
 def applied(data: Sample, estimands: Sequence[Estimand]) -> Iterator[Applied]:
@@ -114,7 +115,7 @@ def applied(data: Sample, estimands: Sequence[Estimand]) -> Iterator[Applied]:
 def _apply(data: Sample, estimand: Estimand, cells: Cells, gains: Gains, agreed: Agreed) -> Applied:
     if estimand.measure is None:
         return _contrast(data, cells(estimand.wave), estimand.contrast)
-    if estimand.measure.kind in RANKINGS:
+    if estimand.measure.kind in AUC_ROWS:
         return _ranking(data, estimand, cells(estimand.wave))
     if estimand.measure.kind in BELIEFS:
         return _beliefs(data, estimand, estimand.measure, cells(estimand.wave))
@@ -151,11 +152,21 @@ def _signs(
 
 
 def _ranking(data: Sample, estimand: Estimand, reduced: Reduced) -> Applied:
-    """Scores of two channels; ranks need no link between their scales."""
+    """Scores of two channels, where the outcome is known; ranks need no link between scales."""
+    assert estimand.measure is not None
+    assert estimand.measure.outcome is not None
+    attribute, level = estimand.measure.outcome
+    known = held(data, estimand.name, attribute, [level]) != ""
     both = estimand.contrast
     pair = [contrast_values(reduced.cells, endpoint).values for endpoint in both.parts]
-    values = contrast_values(reduced.cells, both)
-    return Applied(values.values, 1.0, _unseen(data, reduced, both), np.stack(pair, axis=1))
+    values = contrast_values(reduced.cells, both).values
+    return Applied(
+        np.where(known, values, np.nan),
+        1.0,
+        _unseen(data, reduced, both),
+        scores=np.stack(pair, axis=1),
+        lacking=(np.isfinite(values) & ~known, f"complete scores and no {attribute}"),
+    )
 
 
 def _beliefs(data: Sample, estimand: Estimand, measure: Measure, reduced: Reduced) -> Applied:
@@ -165,14 +176,14 @@ def _beliefs(data: Sample, estimand: Estimand, measure: Measure, reduced: Reduce
         return Applied(np.full(len(gain.values), np.nan), 1.0, beliefs.WITHOUT)
     before, after = beliefs.endpoints(data, estimand.contrast, estimand.wave)
     there = beliefs.complete(before, after)
-    limited = np.isfinite(gain.values) & ~there
+    lacking = np.isfinite(gain.values) & ~there, beliefs.LIMITED
     if measure.kind == names.MARGIN_GAIN:
         values, size = np.where(there, gain.values, np.nan), gain.size
     else:
         target = data.scores[names.TARGET_OPTION].values
         values = beliefs.values(before, after, target, measure.kind)
         size = 1.0 if measure.statistic == names.RATE else beliefs.size(before, after)
-    return Applied(values, size, gain.refused, limited=limited)
+    return Applied(values, size, gain.refused, lacking=lacking)
 
 
 def _agreement(

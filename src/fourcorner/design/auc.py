@@ -4,14 +4,17 @@ The share of pairs of a transition with the outcome and one without in which the
 higher score, a tie counting one half: the mid-rank statistic. Transitions of one unit move
 together in a draw, and pairs within a unit count as any other.
 
-Invariant: equal to counting all pairs of the drawn transitions, and unchanged by an increasing
-map of the scores. Memory does not grow with the number of draws. Pinned by `tests/test_auc.py`.
+Invariant: equal to counting all pairs of the drawn transitions, scores that differ by rounding
+alone being tied, and unchanged by an increasing map of the scores. Memory does not grow with the
+number of draws. Pinned by `tests/test_auc.py`.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from fourcorner.contrasts import ROUNDING
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -48,7 +51,7 @@ def aucs(scores: Floats, positive: Mask, unit: Codes, units: int) -> Callable[[F
     [0.75]
     """
     order = np.argsort(scores, kind="stable")
-    ranked, has, column = scores[order], positive[order], unit[order]
+    ranked, has, column = _ranks(scores[order]), positive[order], unit[order]
     first, last = (np.searchsorted(ranked, ranked[has], side=side) for side in ("left", "right"))
     if len(scores) * units <= PAIRED:
         kernel = _kernel(has, column, units, first, last)
@@ -60,6 +63,12 @@ def aucs(scores: Floats, positive: Mask, unit: Codes, units: int) -> Callable[[F
             for start in range(0, len(multiplicity), step)
         ]
     )
+
+
+def _ranks(ordered: Floats) -> Codes:
+    """Places of sorted scores; neighbours that differ by rounding alone are tied."""
+    size = np.abs(ordered[1:]) + np.abs(ordered[:-1])
+    return np.concatenate([[0], np.cumsum(np.diff(ordered) > ROUNDING * size)])
 
 
 def _kernel(has: Mask, column: Codes, units: int, first: Codes, last: Codes) -> Floats:

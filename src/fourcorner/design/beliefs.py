@@ -35,6 +35,7 @@ WITHOUT = {
         "the score of every candidate: declare option_score, candidate and target"
     ),
 }
+LIMITED = "an exact gain and no belief, since the score of some candidate is only an upper limit"
 
 
 def endpoints(data: Sample, gain: Contrast, wave: tuple[str, ...]) -> tuple[Floats, Floats]:

@@ -78,7 +78,7 @@ def cases(
     out = refusals.omitted(estimand, weights)
     notes = (
         *_notes(data, estimand, applied.values, groups),
-        *_limited(data, estimand, applied),
+        *_lacking(data, estimand, applied),
         *refusals.omission(estimand, out),
     )
     found: list[Case] = []
@@ -95,7 +95,7 @@ def cases(
         needed = _needed(data, groups, mix)
         kind = _kind(estimand, needed, options)
         told = [*notes, *_mixture_notes(data, estimand, mixture, options)]
-        if refused is None and applied.gains is not None:
+        if refused is None and applied.gains is not None and estimand.between is None:
             told += _calibration(data, estimand, applied.gains, mixture, applied.size)
         fields = _fields(data, estimand, groups, mixture, options)
         found.append(Case(fields, refused, needed, kind, tuple(told), estimand.limits))
@@ -207,15 +207,13 @@ def _notes(
         yield f"transitions by group: {'; '.join(told)}"
 
 
-def _limited(data: Sample, estimand: Estimand, applied: Applied) -> Iterator[str]:
-    """How many transitions have a margin and no belief."""
-    if applied.limited is None:
+def _lacking(data: Sample, estimand: Estimand, applied: Applied) -> Iterator[str]:
+    """How many transitions are complete and yet lack what is asked."""
+    if applied.lacking is None:
         return
-    if count := int((applied.limited & selected(data, estimand)).sum()):
-        yield (
-            f"left out: {count} transitions with an exact gain and no belief, since the score of "
-            f"some candidate is only an upper limit"
-        )
+    which, what = applied.lacking
+    if count := int((which & selected(data, estimand)).sum()):
+        yield f"left out: {count} transitions with {what}"
 
 
 def _mixture_notes(

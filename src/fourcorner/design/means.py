@@ -180,7 +180,7 @@ def deviations(drawn: Floats, about: Centred, mix: Mixing, *, rescale: bool = Fa
         if rescale:
             pooled = pooled * _stretch(about.units.sum(axis=0))
         found = found + mix.pooled * pooled
-    return np.asarray(found @ about.sign)
+    return np.asarray((found * about.sign).sum(axis=1))
 
 
 def pooled_deviations(drawn: Floats, about: Centred) -> Floats:

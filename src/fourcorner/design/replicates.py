@@ -24,8 +24,8 @@ Floats = NDArray[np.float64]
 Evaluated = tuple[Floats, Floats | None]
 Ranking = Callable[[Floats, Floats, NDArray[np.int64]], Floats]
 
-TOTALS = 2**21  # numbers in a block of totals
-BATCH = 32  # columns that are summed at a time
+TOTALS = 2**22  # numbers in a block of totals
+BATCH = 64  # columns that are summed at a time
 RANKINGS: dict[str, Ranking] = {
     names.MEDIAN: ranks.medians,
     names.TRIMMED_MEAN: ranks.trimmed_means,

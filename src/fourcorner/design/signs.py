@@ -129,7 +129,10 @@ def several_sessions(data: Sample, waves: Sequence[str]) -> dict[str, Any] | Non
     """Why waves are no retries of one another, or None."""
     if not waves or names.SESSION not in data.scores.coords:
         return None
-    sessions = data.scores[names.SESSION].sel({names.WAVE: list(waves)}).values.tolist()
+    of_wave = dict(
+        zip(data.scores[names.WAVE].values, data.scores[names.SESSION].values, strict=True)
+    )
+    sessions = [str(of_wave[level]) for level in waves]
     if len(set(sessions)) == 1:
         return None
     listed = ", ".join(f"{w} of {s}" for w, s in zip(waves, sessions, strict=True))

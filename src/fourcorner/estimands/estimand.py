@@ -72,8 +72,8 @@ class Estimand:
             for attribute, given in self.where.items()
         }
         object.__setattr__(self, "where", where)
-        if self.measure is not None and self.measure.kind in measures.BELIEFS:
-            _check_gain(self.name, self.contrast)
+        if self.measure is not None:
+            _check_measure(self.name, self.measure, self.contrast, self.weight_by)
         if self.wave:
             object.__setattr__(self, "wave", _levels(self.name, "wave", self.wave))
         if self.between is not None:
@@ -121,7 +121,8 @@ def modifiers(asked: "Estimand | EstimandSpec") -> list[str]:
     Returns
     -------
     list of str
-        Of `between`, `where`, `wave` and `weight_by`, those that are not the default.
+        Of `between`, `where`, `wave` and `weight_by`, those that are not the default. A measure
+        says itself what it does with several waves; a contrast is averaged over them.
     """
     said = []
     if asked.between is not None:
@@ -129,16 +130,18 @@ def modifiers(asked: "Estimand | EstimandSpec") -> list[str]:
         said.append(f"where {attribute} = {second} minus where {attribute} = {first}")
     said += [f"where {name} = {' or '.join(levels)}" for name, levels in asked.where.items()]
     if asked.wave:
-        said.append(
-            f"in the wave {asked.wave[0]}" if len(asked.wave) == 1 else _several(asked.wave)
-        )
+        said.append(_waves(asked))
     if asked.weight_by == names.BY_UNIT:
         said.append(UNITS_ALIKE)
     return said
 
 
-def _several(waves: tuple[str, ...]) -> str:
-    return f"averaged over the waves {', '.join(waves[:-1])} and {waves[-1]}"
+def _waves(asked: "Estimand | EstimandSpec") -> str:
+    *some, last = asked.wave
+    if not some:
+        return f"in the wave {last}"
+    measured = asked.is_measured if isinstance(asked, EstimandSpec) else asked.measure is not None
+    return f"{'' if measured else 'averaged '}over the waves {', '.join(some)} and {last}"
 
 
 def _check_choice(name: str, key: str, given: str, choices: tuple[str, ...]) -> None:
@@ -148,10 +151,21 @@ def _check_choice(name: str, key: str, given: str, choices: tuple[str, ...]) -> 
         raise ContrastError(msg)
 
 
-def _check_gain(name: str, contrast: Contrast) -> None:
-    if contrast.kind != "gain":
-        msg = f"{name}: beliefs move within a gain; got {contrast.name}, of kind {contrast.kind}"
-        raise ContrastError(msg)
+def _check_measure(name: str, measure: Measure, contrast: Contrast, weight_by: str) -> None:
+    """A measure is one that there is, of a contrast that it can be taken of."""
+    _check_choice(name, "measure", measure.kind, measures.KINDS)
+    parts = [part.kind for part in contrast.parts]
+    got = f"got {contrast.name}, of kind {contrast.kind}"
+    if measure.kind in measures.SIGNS and parts != ["gain", "gain"]:
+        raise ContrastError(f"{name}: signs are those of a difference of two gains; {got}")
+    if measure.kind in measures.BELIEFS and contrast.kind != "gain":
+        raise ContrastError(f"{name}: beliefs move within a gain; {got}")
+    if measure.kind not in measures.AUC_ROWS:
+        return
+    if contrast.kind != "endpoint_shift" or len(parts) != 2 or measure.outcome is None:
+        raise ContrastError(f"{name}: an auc takes an endpoint shift and an outcome; {got}")
+    if weight_by != names.BY_TRANSITION:
+        raise ContrastError(f"{name}: an auc compares transitions; leave weight_by out")
 
 
 def _levels(name: str, attribute: str, given: object) -> tuple[str, ...]:

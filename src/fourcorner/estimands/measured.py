@@ -49,7 +49,7 @@ def signs(
     Raises
     ------
     ContrastError
-        If the two gains are the same, or dead zones are no numbers above 0, each once.
+        If they are not two different gains, or dead zones are no numbers above 0, each once.
 
     Examples
     --------
@@ -106,8 +106,6 @@ def auc(
     >>> list(auc("ranks", shift, ("success", "true")))
     ['ranks.first', 'ranks.second', 'ranks.difference']
     """
-    if shift.kind != "endpoint_shift" or len(shift.parts) != 2:
-        raise ContrastError(f"{name}: {shift.name} is a {shift.kind}; expected an endpoint shift")
     attribute, level = outcome
     return {
         f"{name}.{kind}": Estimand(
@@ -118,7 +116,7 @@ def auc(
             family=name,
             **about,
         )
-        for kind in measures.RANKINGS
+        for kind in measures.AUC_ROWS
     }
 
 

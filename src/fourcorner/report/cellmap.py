@@ -1,11 +1,12 @@
 """The cell map: which corners were measured, how often, and how high they score.
 
-Invariant: a cell without a complete score is hatched and never coloured as if it had one. Pinned
-by `tests/test_report.py`.
+Invariant: a cell without a complete score is hatched and never coloured as if it had one; sessions
+are never averaged. Pinned by `tests/test_report.py`.
 """
 
 from collections.abc import Callable
 from itertools import product
+from typing import NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -33,38 +34,72 @@ HEIGHT = 1.4 * ROW
 BRIGHT = 0.55  # of a colour that dark text can be read on
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Colour = tuple[float, float, float, float]
 
 
 def cell_map(data: xr.Dataset) -> Figure:
-    """Mean score of every cell with its complete units; hatched where nothing was measured.
+    """Mean score of every cell with its complete transitions; hatched where there are none.
 
     Parameters
     ----------
     data : xarray.Dataset
         Scores, as `fourcorner.read_scores` returns them.
+
+    Returns
+    -------
+    Figure
+        Sessions, where there are several, one below the other: they differ in level.
     """
-    cells = scores.cells(data)
-    if names.STATE not in cells.dims:
-        cells = cells.expand_dims({names.STATE: ["score"]})
+    found = maps(data)
+    cells = next(iter(found.values()))
     channels = [str(dim) for dim in cells.dims if dim not in {names.TRANSITION, names.STATE}]
     levels = [[str(level) for level in cells[dim].values] for dim in channels]
     combinations = [" · ".join(combination) or "all" for combination in product(*levels)]
-    means, units = _means(cells.transpose(names.TRANSITION, *channels, names.STATE))
-    beside = labels([(" · ".join(channels), combination) for combination in combinations])
+    order = (names.TRANSITION, *channels, names.STATE)
+    known = [_known(of.transpose(*order)) for of in found.values()]
+    heads = [" · ".join([*([f"session {of}"] if of else []), *channels]) for of in found]
+    beside = labels([(head, combination) for head in heads for combination in combinations])
     with styled():
-        figure = Figure(figsize=(WIDTH, 2 * EDGE + ROW + HEIGHT * len(combinations)))
+        figure = Figure(figsize=(WIDTH, 2 * EDGE + ROW + HEIGHT * len(beside.rows)))
         [ax] = place(figure, beside, 2 * EDGE + beside.width, EDGE + ROW, row=HEIGHT)
         ax.set_axis_off()
         ax.set_xlim(0, 1)
         for column, state in enumerate(cells[names.STATE].values.tolist()):
             text(ax, (column + 0.5) / 2, -0.5, state, ha="center", va="bottom")
-        _draw(ax, means, units)
+        _draw(ax, Known(*map(np.concatenate, zip(*known, strict=True))))
     return figure
 
 
-def _means(cells: xr.DataArray) -> tuple[Floats, NDArray[np.int64]]:
-    """Mean (NaN if none) and number of complete units of each cell: shape (channels, states)."""
+def maps(data: xr.Dataset) -> dict[str, xr.DataArray]:
+    """Cells of each session where there are several, else of all the data under no name."""
+    waves = scores.waves(data)
+    labelled = data[names.SESSION].values.tolist() if names.SESSION in data.coords else [""]
+    sessions = list(dict.fromkeys(labelled))
+    if len(sessions) < 2:
+        return {"": _with_state(scores.cells(data))}
+    mine = {
+        session: [wave for wave, of in zip(waves, labelled, strict=True) if of == session]
+        for session in sessions
+    }
+    return {session: _with_state(scores.cells(data, wave)) for session, wave in mine.items()}
+
+
+def _with_state(cells: xr.DataArray) -> xr.DataArray:
+    if names.STATE in cells.dims:
+        return cells
+    return cells.expand_dims({names.STATE: ["score"]})
+
+
+class Known(NamedTuple):
+    """Mean (NaN if none) and complete transitions and units of each cell: (channels, states)."""
+
+    means: Floats
+    transitions: Ints
+    units: Ints
+
+
+def _known(cells: xr.DataArray) -> Known:
     flat = cells.values.reshape(cells.shape[0], -1, cells.shape[-1])
     finite = np.isfinite(flat)
     counts = finite.sum(axis=0)
@@ -72,20 +107,23 @@ def _means(cells: xr.DataArray) -> tuple[Floats, NDArray[np.int64]]:
     _, code = np.unique(cells[names.UNIT].values, return_inverse=True)
     seen = np.zeros((code.max() + 1, *counts.shape), dtype=bool)
     np.logical_or.at(seen, code, finite)
-    return means / np.maximum(counts, 1), seen.sum(axis=0)
+    return Known(means / np.maximum(counts, 1), counts, seen.sum(axis=0))
 
 
-def _draw(ax: Axes, means: Floats, units: NDArray[np.int64]) -> None:
-    known = means[np.isfinite(means)].tolist()
-    places = words.decimals(known)
-    shade = _shade(known)
-    for (y, x), mean in np.ndenumerate(means):
+def _draw(ax: Axes, known: Known) -> None:
+    numbers = known.means[np.isfinite(known.means)].tolist()
+    places = words.decimals(numbers)
+    shade = _shade(numbers)
+    several = bool((known.transitions != known.units).any())
+    for (y, x), mean in np.ndenumerate(known.means):
         middle = (x + 0.5) / 2
         box = {"xy": (middle - 0.245, y - 0.46), "width": 0.49, "height": 0.92}
         if np.isfinite(mean):
             colour = shade(float(mean))
             ax.add_patch(Rectangle(**box, facecolor=colour, edgecolor="none"))
-            said = f"{words.number(float(mean), places)}   (n = {units[y, x]:,})"
+            units = f"; {words.count(int(known.units[y, x]), 'unit')}" if several else ""
+            n = f"(n = {known.transitions[y, x]:,}{units})"
+            said = f"{words.number(float(mean), places)}   {n}"
             text(ax, middle, y, said, ha="center", va="center", color=_ink(colour))
         else:
             ax.add_patch(Rectangle(**box, facecolor="white", edgecolor=GREY, hatch="////"))

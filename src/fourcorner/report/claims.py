@@ -4,11 +4,12 @@ Invariant: a refusal, a gap of the model, an answer that is its prior, a conclus
 decides and a check that failed are each in exactly one group. Pinned by `tests/test_panels.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fourcorner import names
 from fourcorner.auditing import Audit
+from fourcorner.report import words
 from fourcorner.report.lines import Refusal, refusals
 from fourcorner.report.panels import depends_on_pooling, rests_on_prior
 
@@ -59,9 +60,33 @@ def claims(audit: Audit) -> Claims:
     return Claims(refusals(audit), others)
 
 
+def gaps(
+    reasons: Sequence[str], said: Callable[[Sequence[str]], str] = words.listed
+) -> list[tuple[str, str]]:
+    """What is not available, taken together where the reason is the same, and the reason.
+
+    Parameters
+    ----------
+    reasons : sequence of str
+        An audit's `not_available`.
+    said : callable
+        Puts several things into one text.
+
+    Examples
+    --------
+    >>> gaps(["posterior of a: it is a share", "posterior of b: it is a share", "too many units"])
+    [('posterior of a and b', 'it is a share'), ('', 'too many units')]
+    """
+    about: dict[tuple[str, str], list[str]] = {}
+    for reason in reasons:
+        what, _, why = reason.partition(": ")
+        kind, of, name = what.partition(" of ") if why else ("", "", "")
+        about.setdefault((why or what, f"{kind}{of}"), []).extend([name] if name else [])
+    return [(f"{kind}{said(listed)}", why) for (why, kind), listed in about.items()]
+
+
 def _missing(reasons: Sequence[str]) -> list[Claim]:
-    pairs = [reason.partition(": ") for reason in reasons]
-    return [Claim(MISSING, what if why else "", why or what) for what, _, why in pairs]
+    return [Claim(MISSING, what, why) for what, why in gaps(reasons)]
 
 
 def _checked(audit: Audit) -> list[Claim]:

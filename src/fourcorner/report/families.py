@@ -76,24 +76,19 @@ def row_name(estimand: Estimand) -> str:
     return estimand.name.removeprefix(f"{estimand.family}.")
 
 
-def asked_for(estimand: Estimand) -> str:
-    """The name in the spec that an estimand comes from."""
-    return estimand.family or estimand.name
-
-
 def not_run(rows: Sequence[Check], lines: Sequence[Line]) -> list[str]:
-    """Checks that were not run and why, one text for all rows of a family."""
+    """Checks that were not run and why, one text for all targets and one name for a family."""
     whose = {
         target(line.estimand.name, line.weights): line.estimand.family
         for line in lines
         if line.estimand.family is not None
     }
-    said = [
-        f"{row.name}, {whose.get(row.target, row.target)}: {row.message}"
-        for row in rows
-        if row.verdict == names.NOT_RUN
-    ]
-    return list(dict.fromkeys(said))
+    about: dict[tuple[str, str], dict[str, None]] = {}
+    for row in rows:
+        if row.verdict == names.NOT_RUN:
+            mine = about.setdefault((row.name, row.message), {})
+            mine[whose.get(row.target) or row.target] = None
+    return [f"{name}, {words.listed(list(of))}: {why}" for (name, why), of in about.items()]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from fourcorner.report.text import label
+
 WIDTH = 8.6  # inches, of every figure
 INK, GREY, PALE, BAND = "#1c2430", "#5d6673", "#c9ced6", "#f3f5f8"
 NAVY, ORANGE, TEAL = "#123f6d", "#e07b00", "#1b7f79"
@@ -60,22 +62,6 @@ def styled() -> Generator[None]:
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
         yield
-
-
-def label(text: object, longest: int = 60) -> str:
-    """A user's text on one line: no control characters, an ellipsis in the middle if too long."""
-    plain = "".join(
-        " " if char.isspace() else "\N{REPLACEMENT CHARACTER}" if _unprintable(char) else char
-        for char in str(text)
-    )
-    if len(plain) <= longest:
-        return plain
-    head = (longest - 1) * 2 // 3
-    return f"{plain[:head]}…{plain[head + 1 - longest :]}"
-
-
-def _unprintable(char: str) -> bool:
-    return unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn"}
 
 
 def wrapped(text: object, width: int, lines: int) -> str:

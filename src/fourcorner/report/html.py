@@ -18,11 +18,12 @@ from markupsafe import Markup, escape
 
 from fourcorner import names, scores
 from fourcorner.auditing import Audit
-from fourcorner.report import families, panels, partplot, plots, sections, words
-from fourcorner.report.claims import claims
-from fourcorner.report.lines import BELOW, REVERSALS, Line, collect, kinds, notes
+from fourcorner.report import context, families, panels, plots, words
+from fourcorner.report.cellmap import maps
+from fourcorner.report.claims import claims, gaps
+from fourcorner.report.lines import BELOW, REVERSALS, Line, collect, kinds, notes, shown
 from fourcorner.report.provenance import facts
-from fourcorner.report.svg import drawn, drawn_if
+from fourcorner.report.svg import drawn
 from fourcorner.report.verdict import verdict
 
 TEMPLATE = "report.html"
@@ -43,11 +44,6 @@ WHY = {
     "other_replicate_missing": "measured, but another replicate of its cell is missing",
     "other_cell_missing": "its cell is complete, but another cell of its unit is not",
 }
-WHOSE = {
-    names.COHORT_JOINT: "joint cohort, the units complete in every cell",
-    names.COHORT_OBSERVED: "units with any cell measured: the design estimate takes those complete "
-    "for its contrast, the model treats gaps as missing at random",
-}
 
 
 def render(audit: Audit, provenance: Mapping[str, Any]) -> str:
@@ -64,7 +60,7 @@ def render(audit: Audit, provenance: Mapping[str, Any]) -> str:
     str
     """
     lines = collect(audit)
-    context = {
+    page = {
         "title": audit.spec.title,
         "verdict": verdict(audit, lines),
         "not_available": audit.not_available,
@@ -73,16 +69,16 @@ def render(audit: Audit, provenance: Mapping[str, Any]) -> str:
         "funnel": _funnel(audit),
         "cells": _cells(audit),
         "estimates": _estimates(audit, lines),
-        "signs": sections.signs(audit, lines),
+        "signs": context.signs(audit, lines),
         "pooling": _pooling(audit, lines),
-        "breakdowns": _breakdowns(audit),
+        "breakdowns": context.breakdowns(audit, lines),
         "claims": claims(audit),
         "sensitivity": panels.sensitivities(audit),
         "effects": None if audit.tree is None else _effects(audit.tree, audit.spec.data.measure),
         "checks": _checks(audit, lines, provenance),
         "provenance": facts(audit, provenance),
     }
-    return _environment().get_template(TEMPLATE).render(context)
+    return _environment().get_template(TEMPLATE).render(page)
 
 
 @cache
@@ -130,21 +126,23 @@ def _funnel(audit: Audit) -> dict[str, Any]:
 
 
 def _cells(audit: Audit) -> dict[str, Any]:
-    cells = scores.cells(audit.scores)
-    measured = np.isfinite(cells.values).any(axis=0)
-    never = int((~measured).sum())
-    said = f"Mean {audit.spec.data.measure} of {measured.size} cells; {never} never measured."
+    drawn_maps = maps(audit.scores)
+    measured = [np.isfinite(cells.values).any(axis=0) for cells in drawn_maps.values()]
+    total = sum(known.size for known in measured)
+    never = sum(int((~known).sum()) for known in measured)
+    said = f"Mean {audit.spec.data.measure} of {total} cells; {never} never measured."
     return {
-        "total": measured.size,
+        "total": total,
         "never": never,
+        "sessions": [session for session in drawn_maps if session],
         "replicates": scores.replicate_dims(audit.scores),
         "figure": drawn(plots.cell_map(audit.scores), "cells", said),
     }
 
 
 def _estimates(audit: Audit, lines: Sequence[Line]) -> dict[str, Any]:
-    listed = notes(lines)
-    single = families.alone(lines)
+    listed = list(notes(lines))
+    single = shown(families.alone(lines))
     groups = []
     for name in dict.fromkeys(line.estimand.name for line in single):
         mine = [line for line in single if line.estimand.name == name]
@@ -157,7 +155,7 @@ def _estimates(audit: Audit, lines: Sequence[Line]) -> dict[str, Any]:
                 "lines": mine,
             }
         )
-    shown = {
+    columns_shown = {
         "design": any(line.design is not None for line in single),
         "contrast_wise": any(line.contrast_wise is not None for line in single),
         "posterior": any(line.posterior is not None for line in single),
@@ -168,24 +166,25 @@ def _estimates(audit: Audit, lines: Sequence[Line]) -> dict[str, Any]:
     columns = (
         2
         + (rope is not None)
-        + shown["design"]
-        + 2 * sum(shown[key] for key in ("posterior", "reversals", "contrast_wise", "bounds"))
+        + columns_shown["design"]
+        + 2
+        * sum(columns_shown[key] for key in ("posterior", "reversals", "contrast_wise", "bounds"))
     )
     count = sum(len(line.drawn) for line in single)
     return {
         "groups": groups,
-        "shown": shown,
+        "shown": columns_shown,
         "columns": columns,
         "notes": listed,
         "marks": lambda line: [listed.index(note) + 1 for note in line.notes],
         "below": BELOW,
         "rope": None if rope is None else f"{rope:g}",
         "reversals": REVERSALS,
-        "whose": WHOSE[names.COHORT_JOINT if audit.tree is None else audit.tree.attrs["cohort"]],
+        "whose": context.whose(audit),
         "kinds": kinds(lines),
         "cohort": panels.cohort(lines),
         "families": [
-            sections.family(audit, family)
+            context.family(audit, family)
             for family in families.families(audit, lines)
             if family.kind != families.SIGNS
         ],
@@ -212,28 +211,6 @@ def _pooling(audit: Audit, lines: Sequence[Line]) -> dict[str, Any] | None:
         "compared": sum(row.compared for row in rows),
         "figure": drawn(plots.pooling(rows, audit.spec.data.measure), "pooling", said),
     }
-
-
-def _breakdowns(audit: Audit) -> dict[str, Any] | None:
-    found = panels.parts(audit)
-    by = list(dict.fromkeys(part for parts in found for part in parts.by))
-    figures = [
-        drawn_if(
-            partplot.part_forest(parts.drawn, audit.spec.data.measure),
-            f"parts{place}",
-            f"Parts of {parts.name} with their intervals; the numbers are in the table.",
-        )
-        for place, parts in enumerate(found)
-    ]
-    adds = any(text for parts in found for row in parts.rows for text in row["adds"])
-    if not found:
-        return None
-    return {"parts": found, "by": by, "words": _heading, "figures": figures, "adds": adds}
-
-
-def _heading(by: str) -> str:
-    said = panels.by_words(by)
-    return said[0].upper() + said[1:]
 
 
 def _effects(tree: xr.DataTree, score: str) -> dict[str, Any]:
@@ -280,7 +257,7 @@ def _is_level(name: str) -> bool:
 
 def _said(draws: xr.DataArray, *, sign: bool = True) -> str:
     value, ends = plots.summary(draws)
-    places = words.decimals([value, *ends])
+    places = words.decimals_together([(value, ends)])
     return f"{words.number(value, places, sign=sign)} {words.interval(ends, places, sign=sign)}"
 
 
@@ -292,7 +269,7 @@ def _checks(audit: Audit, lines: Sequence[Line], provenance: Mapping[str, Any]) 
         if row.verdict != names.NOT_RUN and row.name not in panels.PANELS
     ]
     left = families.not_run(audit.check_rows, lines)
-    left += audit.not_available
+    left += [f"{what}: {why}" if what else why for what, why in gaps(audit.not_available)]
     if provenance.get("left_out"):
         left.append(str(provenance["left_out"]))
     count = Counter(row.verdict for row in audit.check_rows)

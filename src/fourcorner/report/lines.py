@@ -11,8 +11,9 @@ import numpy as np
 
 from fourcorner import names
 from fourcorner.auditing import Audit
-from fourcorner.bayes import posterior
+from fourcorner.bayes.mixtures import stratum_values
 from fourcorner.contrasts import Contrast
+from fourcorner.contrasts.calibration import CALIBRATION, POOLING
 from fourcorner.design.intervals import SIMULTANEOUS
 from fourcorner.estimands import Estimand, as_estimands
 from fourcorner.report import words
@@ -21,6 +22,7 @@ from fourcorner.results import Estimate
 BELOW = "<0"
 POINTWISE = "pointwise"
 AGREE = "the declared model lets no stratum differ in this estimand, so weights cannot move it"
+IN_WORDS = (CALIBRATION, POOLING)  # starts of notes that a finding says
 POPULATIONS = (names.POPULATION_UNITS, names.POPULATION_COHORT)
 Key = tuple[str, str, str]  # method, cohort, population
 REVERSALS = ("reversal+-", "reversal-+")
@@ -48,6 +50,8 @@ class Line:
         Decimals of all numbers of the estimand; None for powers of ten.
     strata_agree : bool
         Whether the fitted model lets no stratum differ in this estimand.
+    alike : bool
+        Whether every transition counts alike, so that a count is that of the share.
     """
 
     estimand: Estimand
@@ -61,18 +65,41 @@ class Line:
     probabilities: Mapping[str, float] = field(default_factory=dict)
     places: int | None = None
     strata_agree: bool = False
+    alike: bool = False
 
     @property
     def notes(self) -> list[str]:
         """What a reader must know of the numbers, each with its engine.
 
-        Those of this cohort alone are not among them: they stand with its value.
+        Not among them are those of this cohort alone, which stand with its value, and what
+        `fourcorner.report.stability` says of the design estimate in words.
         """
-        rows = (self.design, self.contrast_wise, self.bounds, self.posterior, self.unpooled)
-        found = [f"{row.method}: {note}" for row in rows if row is not None for note in row.notes]
+        own = self.contrast_wise
+        known = () if self.design is None else self.design.notes
+        said = [f"{names.DESIGN}: {note}" for note in known if not note.startswith(IN_WORDS)]
+        if own is not None:
+            new = (note for note in own.notes if note not in known)
+            said += [f"{names.DESIGN}, own cases: {note}" for note in new]
+        rows = (self.bounds, self.posterior, self.unpooled)
+        more = [f"{row.method}: {note}" for row in rows if row is not None for note in row.notes]
+        found = [*said, *more]
         if self.strata_agree and self.posterior is not None:
             found.append(f"posterior: {AGREE}")
         return list(dict.fromkeys(found))
+
+    @property
+    def own_cases(self) -> Estimate | None:
+        """The contrast-wise row where it rests on other transitions than the fit's cohort has."""
+        own, beside = self.contrast_wise, self.design
+        if own is None or beside is None or own.transitions == beside.transitions:
+            return None
+        return own
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no row at all, as a median under other weights than empirical ones."""
+        rows = (self.design, self.posterior, self.cohort, self.unpooled, self.bounds)
+        return all(row is None for row in rows)
 
     @property
     def drawn(self) -> list[Estimate]:
@@ -129,6 +156,8 @@ def collect(audit: Audit) -> list[Line]:
                 probabilities=chances.get((estimand.name, weights), {}),
                 places=places,
                 strata_agree=agree,
+                alike=audit.spec.weights[weights] == names.EMPIRICAL
+                and estimand.weight_by == names.BY_TRANSITION,
             )
             lines.append(line)
     return lines
@@ -171,9 +200,19 @@ def _which(family: str, rows: Iterable[str]) -> str:
     return f" (of {words.listed(listed)})"
 
 
-def notes(lines: Sequence[Line]) -> list[str]:
-    """Every note of some lines once, in order."""
-    return list(dict.fromkeys(note for line in lines for note in line.notes))
+def shown(lines: Sequence[Line]) -> list[Line]:
+    """Lines with a row, and those of an estimand that has none under any mixture."""
+    known = {line.estimand.name for line in lines if not line.is_empty}
+    return [line for line in lines if not line.is_empty or line.estimand.name not in known]
+
+
+def notes(lines: Sequence[Line]) -> dict[str, list[str]]:
+    """Every note of some lines once, in order, with the estimands and families it is about."""
+    found: dict[str, dict[str, None]] = {}
+    for line in lines:
+        for note in line.notes:
+            found.setdefault(note, {})[line.estimand.family or line.estimand.name] = None
+    return {note: list(about) for note, about in found.items()}
 
 
 def intervals(lines: Sequence[Line]) -> list[Estimate]:
@@ -201,8 +240,8 @@ def kinds(lines: Sequence[Line]) -> list[str]:
 
 
 def _places(rows: Sequence[Estimate]) -> int | None:
-    numbers = [x for row in rows for x in (row.value, *(row.interval or ())) if x is not None]
-    return words.decimals(numbers)
+    valued = [(row.value, row.interval) for row in rows if row.value is not None]
+    return words.decimals_together(valued)
 
 
 def _differ(own: Estimate | None, beside: Estimate | None) -> bool:
@@ -225,7 +264,7 @@ def _strata_agree(audit: Audit, estimand: Estimand) -> bool:
     whole = estimand.statistic == names.MEAN and estimand.measure is None
     if audit.tree is None or not whole:
         return False
-    values = posterior.stratum_values(audit.tree, estimand.contrast)
+    values = stratum_values(audit.tree, estimand.contrast)
     if values.shape[2] == 1:
         return False
     return bool(np.ptp(values, axis=2).max() <= 1e-9 * max(1.0, float(np.abs(values).max())))

@@ -10,13 +10,14 @@ from typing import Any
 
 from fourcorner import names
 from fourcorner.auditing import Audit
-from fourcorner.checks import pooling, prior_sensitivity
+from fourcorner.checks import pooling
+from fourcorner.checks.rows import BY_PRIOR, PRIOR_DRIVEN, PRIOR_SENSITIVITY
 from fourcorner.estimands import as_estimands
 from fourcorner.report import words
 from fourcorner.report.lines import Line
 from fourcorner.results import Breakdown, Check, Estimate, target
 
-PANELS = (pooling.NAME, prior_sensitivity.NAME, prior_sensitivity.DRIVEN)
+PANELS = (pooling.NAME, PRIOR_SENSITIVITY, PRIOR_DRIVEN)
 ONE_OUT = "without one unit"
 
 
@@ -93,15 +94,15 @@ def depends_on_pooling(row: Check) -> bool:
 
 def rests_on_prior(row: Check) -> bool:
     """Whether a check says that an answer comes from its prior."""
-    if row.name == prior_sensitivity.DRIVEN:
+    if row.name == PRIOR_DRIVEN:
         return True
-    return row.name == prior_sensitivity.NAME and row.message.startswith(prior_sensitivity.BY_PRIOR)
+    return row.name == PRIOR_SENSITIVITY and row.message.startswith(BY_PRIOR)
 
 
 def sensitive(row: Check) -> bool:
     """Whether priors matter to a quantity."""
     beyond = row.value is not None and row.threshold is not None and row.value >= row.threshold
-    return row.name == prior_sensitivity.NAME and beyond
+    return row.name == PRIOR_SENSITIVITY and beyond
 
 
 def sensitivities(audit: Audit) -> dict[str, list[Check]]:
@@ -171,7 +172,7 @@ def parts(audit: Audit) -> list[Parts]:
 def _parts(name: str, rows: Sequence[Breakdown]) -> Parts:
     weights = tuple(dict.fromkeys(row.weights for row in rows))
     by = tuple(dict.fromkeys(row.by for row in rows))
-    places = words.decimals([row.value for row in rows if row.value is not None])
+    places = _places(rows)
     ranges = {}
     for mixture in weights:
         for part in by:
@@ -180,6 +181,13 @@ def _parts(name: str, rows: Sequence[Breakdown]) -> Parts:
                 ranges[mixture, part] = _range(mixture, part, mine, places)
     drawn = tuple(row for row in rows if row.by != names.LEAVE_ONE_OUT)
     return Parts(name, by, weights, ranges, _table(rows, weights, places), drawn)
+
+
+def _places(rows: Sequence[Breakdown]) -> int | None:
+    """Decimals of all parts of an estimand, chosen by their values."""
+    valued = [(row.value, row.interval) for row in rows if row.value is not None]
+    kept = [value for value, ends in valued if not words.is_far_below(value, ends)]
+    return words.decimals(kept or [value for value, _ in valued])
 
 
 def _range(mixture: str, by: str, rows: Sequence[Breakdown], places: int | None) -> Range:

@@ -85,7 +85,7 @@ def sign_rates(family: Family) -> Figure | None:
         for group, row, said in wanted
         if row in family.rows
     ]
-    return _draw(drawn, family.weights, names.RATE, f"share of pairings, {PER_CENT}")
+    return _draw(drawn, family.weights, names.RATE, f"share, {PER_CENT}")
 
 
 def part_forest(rows: Sequence[Breakdown], score: str) -> Figure | None:

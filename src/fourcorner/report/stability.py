@@ -8,10 +8,10 @@ lies above zero; where retries were not measured, that is what is said. Pinned b
 from collections.abc import Iterator, Sequence
 
 from fourcorner import names
-from fourcorner.contrasts.calibration import CALIBRATION, POOLING
 from fourcorner.report import words
 from fourcorner.report.families import SIGNS, Family
 from fourcorner.report.findings import Finding
+from fourcorner.report.lines import IN_WORDS
 from fourcorner.results import Estimate, side
 
 FURTHER = {1: "more", -1: "less"}
@@ -42,11 +42,6 @@ def findings(found: Sequence[Family], *, short: bool = False) -> list[Finding]:
     ]
 
 
-def is_said(note: str) -> bool:
-    """Whether a note of a line is among the words of a finding already."""
-    return note.startswith((f"{names.DESIGN}: {CALIBRATION}", f"{names.DESIGN}: {POOLING}"))
-
-
 def statement(family: Family, weights: str) -> tuple[str, list[str]]:
     """What is found under a mixture, and what must be known of it, retries first."""
     cross = _row(family, names.CROSS_CHANNEL, weights)
@@ -66,7 +61,7 @@ def statement(family: Family, weights: str) -> tuple[str, list[str]]:
 
 
 def _details(family: Family, weights: str) -> Iterator[str]:
-    yield _beyond_retries(_row(family, names.EXCESS, weights))
+    yield _beyond_retries(family, _row(family, names.EXCESS, weights))
     down, up = (
         _row(family, row, weights) for row in (names.CROSS_CHANNEL_DOWN, names.CROSS_CHANNEL_UP)
     )
@@ -80,14 +75,16 @@ def _details(family: Family, weights: str) -> Iterator[str]:
         yield f"A gain is exactly zero in {words.estimate(zero)}, which counts as no disagreement."
     omega = _row(family, names.OMEGA, weights)
     for note in () if omega is None else omega.notes:
-        if note.startswith((CALIBRATION, POOLING)):
+        if note.startswith(IN_WORDS):
             yield f"{note[0].upper()}{note[1:]}."
 
 
-def _beyond_retries(excess: Estimate | None) -> str:
+def _beyond_retries(family: Family, excess: Estimate | None) -> str:
     """Whether channels disagree more than retries of one channel do."""
     if excess is None:
-        return "Retries were not measured, so noise is not told from disagreement."
+        chosen = len(family.rows[names.CROSS_CHANNEL][0].estimand.wave) == 1
+        why = "One wave is asked for here" if chosen else "Retries were not measured"
+        return f"{why}, so noise is not told from disagreement."
     if excess.value is None:
         return "Whether that is more than in retries is refused."
     said, lean = words.estimate(excess), side(excess)

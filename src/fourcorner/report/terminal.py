@@ -4,7 +4,7 @@ Invariant: what a line says and hides is decided in `lines` and `words`, as for 
 `tests/test_cli.py`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,14 @@ from rich.text import Text
 from fourcorner import names
 from fourcorner.auditing import Audit
 from fourcorner.report import families, lines, panels, stability, words
-from fourcorner.report.claims import FAILED, MISSING, claims
+from fourcorner.report.claims import FAILED, MISSING, claims, gaps
 from fourcorner.report.families import Family
-from fourcorner.report.figures import label
 from fourcorner.report.lines import Line
+from fourcorner.report.text import label
 from fourcorner.results import Check, Estimate, target
 from fourcorner.scores import STAGES
 
+OWN = "    own cases"
 NARROWEST = 100  # a table cut off says less than one that wraps
 
 
@@ -37,8 +38,8 @@ def audit(found: Audit) -> None:
     if single:
         console.print(_estimates(found, single))
     _families(console, families.families(found, collected))
-    listed = [note for note in lines.notes(collected) if not stability.is_said(note)]
-    notes = (f"note: {note}" for note in listed)
+    noted = lines.notes(collected).items()
+    notes = (f"note on {words.few(about)}: {note}" for note, about in noted)
     for said in (*_bounds(collected), *notes, *_parts(found)):
         console.print(said, markup=False)
     _unsupported(console, found)
@@ -54,9 +55,8 @@ def _unsupported(console: Console, found: Audit) -> None:
         console.print(f"refused: {refusal.name} ({where}): {refusal.why}", markup=False)
     for kind, listed in unsupported.others.items():
         if kind == MISSING:
-            for claim in listed:
-                said = f"{claim.name}: {claim.why}" if claim.name else claim.why
-                console.print(f"{kind}: {said}", markup=False)
+            for what, why in gaps(found.not_available, words.few):
+                console.print(f"{kind}: {f'{what}: {why}' if what else why}", markup=False)
         elif kind != FAILED:  # what failed is said with the checks
             console.print(f"{kind}: {words.few([claim.name for claim in listed])}", markup=False)
 
@@ -185,7 +185,10 @@ def _funnel(console: Console, funnel: Mapping[str, Any]) -> None:
 
 
 def _estimates(found: Audit, collected: Sequence[Line]) -> Table:
-    """One block of lines per estimand, one line per mixture, the engines side by side."""
+    """One block of lines per estimand, one line per mixture, the engines side by side.
+
+    Under a mixture stands the design estimate on the estimand's own cases where they are others.
+    """
     with_design = any(row.method == names.DESIGN for row in found.rows)
     fitted = found.tree is not None
     level = f"[{100 * found.rows[0].level:g} %]" if found.rows else ""
@@ -193,7 +196,7 @@ def _estimates(found: Audit, collected: Sequence[Line]) -> Table:
     table = _table("estimand")
     for heading in [*headings, "units"]:
         table.add_column(heading, justify="right", no_wrap=True)
-    for name, block in groupby(collected, key=lambda line: line.estimand.name):
+    for name, block in groupby(lines.shown(collected), key=lambda line: line.estimand.name):
         rows = [[name, *("" for _ in headings), ""]]
         for line in block:
             cells = [f"  {line.weights}"]
@@ -202,7 +205,10 @@ def _estimates(found: Audit, collected: Sequence[Line]) -> Table:
             chance = "" if below is None else words.probability(below)
             cells += [_estimate(line.posterior, line.places), chance] * fitted
             row = line.design or line.posterior
-            rows.append([*cells, str(row.units) if row else ""])
+            rows.append([*cells, words.cases(row) if row else ""])
+            if own := line.own_cases:
+                beside = ["", ""] * fitted
+                rows.append([OWN, _estimate(own, line.places), *beside, words.cases(own)])
         _add(table, *("\n".join(cells) for cells in zip(*rows, strict=True)))
     return table
 
@@ -222,15 +228,27 @@ def _families(console: Console, several: Sequence[Family]) -> None:
 
 
 def _family(family: Family) -> Table:
-    """A family's rows, one line each, its mixtures side by side; design estimates alone."""
+    """A family's rows, one line each, its mixtures side by side; design estimates alone.
+
+    Under a row stand those on its own cases where they are others than the fit's cohort.
+    """
     table = _table(label(family.name))
     for heading in (*family.weights, "transitions"):
         table.add_column(label(heading), justify="right", no_wrap=True)
     for name, listed in family.rows.items():
         cells = [_estimate(line.design, line.places) for line in listed]
-        counts = {f"{x.design.transitions:,}" for x in listed if x.design and not x.design.refused}
-        _add(table, f"  {name}", *cells, " / ".join(sorted(counts)))
+        _add(table, f"  {name}", *cells, _transitions(line.design for line in listed))
+        if any(line.own_cases for line in listed):
+            own = [line.own_cases for line in listed]
+            cells = [_estimate(row, line.places) for row, line in zip(own, listed, strict=True)]
+            _add(table, OWN, *cells, _transitions(own))
     return table
+
+
+def _transitions(rows: Iterable[Estimate | None]) -> str:
+    """How many transitions rows with a value rest on."""
+    counts = {row.transitions for row in rows if row is not None and not row.refused}
+    return " / ".join(f"{count:,}" for count in sorted(counts))
 
 
 def _estimate(row: Estimate | None, places: int | None) -> str:

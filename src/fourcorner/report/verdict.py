@@ -11,7 +11,7 @@ from typing import Any
 
 from fourcorner import names
 from fourcorner.auditing import Audit
-from fourcorner.checks.prior_sensitivity import DRIVEN
+from fourcorner.checks.rows import PRIOR_DRIVEN
 from fourcorner.report import stability, words
 from fourcorner.report.families import alone, families
 from fourcorner.report.findings import DIFFER, Finding, asks_reversal, findings, kind, reverses
@@ -187,7 +187,7 @@ def _driven(audit: Audit, lines: Sequence[Line]) -> list[str]:
 
 
 def _prior(audit: Audit, driven: Sequence[str]) -> Iterator[str]:
-    open_rows = {row.target for row in audit.check_rows if row.name == DRIVEN}
+    open_rows = {row.target for row in audit.check_rows if row.name == PRIOR_DRIVEN}
     if unseen := [name for name in driven if name in open_rows]:
         yield f"The data do not determine {words.few(unseen)}: the posterior there is its prior."
     if strong := [name for name in driven if name not in open_rows]:
@@ -232,12 +232,20 @@ def _levels(levels: Iterable[float]) -> str:
 
 
 def _cohort(audit: Audit, funnel: Mapping[str, Any]) -> str:
-    total = words.count(funnel["units"], "unit")
+    """Whom the numbers are about: units, and transitions where they are others."""
+    total, steps = (words.count(funnel[f"{noun}s"], noun) for noun in ("unit", "transition"))
+    several = funnel["transitions"] != funnel["units"]
     if audit.tree is None:
-        return f"the units that are complete for each contrast, out of {total}"
+        whole = f"{steps} of {total}" if several else total
+        return (
+            f"the {'transitions' if several else 'units'} that are complete for each contrast, "
+            f"out of {whole}"
+        )
     if str(audit.tree.attrs["cohort"]) == names.COHORT_OBSERVED:
-        return f"all {total} with a measured cell, gaps taken as missing at random"
-    return f"the {funnel['units_in_cohort']:,} of {total} that are complete in every cell"
+        more = f" ({steps})" if several else ""
+        return f"all {total}{more} with a measured cell, gaps taken as missing at random"
+    more = f" ({funnel['transitions_in_cohort']:,} of {steps})" if several else ""
+    return f"the {funnel['units_in_cohort']:,} of {total}{more} that are complete in every cell"
 
 
 def _mixtures(audit: Audit) -> list[str]:

@@ -1,11 +1,12 @@
 """Numbers and results in plain words, the same everywhere on the page.
 
-Invariant: a number keeps three digits and its sign, also an end of an interval that rounds to zero.
-Pinned by `tests/test_report.py`.
+Invariant: a number keeps three digits and its sign, also an end of an interval that rounds to zero;
+decimals of a value with an interval are those that the interval deserves. Pinned by
+`tests/test_report.py`.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fourcorner import contrasts, names
@@ -17,6 +18,7 @@ DIGITS = 3
 MINUS = "\N{MINUS SIGN}"
 FEW = 4  # names in one sentence
 SMALLEST, LARGEST = 1e-4, 1e6  # outside: powers of ten
+FAR_BELOW = 0.01  # of the ends of its interval: a value whose own digits say nothing
 UNSIGNED = {*names.SHARES, names.AUC}
 
 
@@ -41,6 +43,27 @@ def decimals(values: Sequence[float]) -> int | None:
     places = max(0, DIGITS - 1 - math.floor(math.log10(max(sizes))))
     needed = math.ceil(-math.log10(2 * min(sizes)))
     return min(max(places, needed), places + DIGITS)
+
+
+def decimals_together(shown: Iterable[tuple[float, tuple[float, float] | None]]) -> int | None:
+    """Decimals of several values, each with its interval or without one.
+
+    A value far below the ends of its interval does not decide: its digits are noise.
+
+    Examples
+    --------
+    >>> decimals_together([(4e-8, (-0.0037, 0.013)), (0.0027, None)])
+    4
+    """
+    numbers: list[float] = []
+    for value, ends in shown:
+        numbers += [*([] if is_far_below(value, ends) else [value]), *(ends or ())]
+    return decimals(numbers)
+
+
+def is_far_below(value: float, ends: tuple[float, float] | None) -> bool:
+    """Whether a value is so near zero beside the ends of its interval that its digits are noise."""
+    return ends is not None and abs(value) < FAR_BELOW * max(abs(end) for end in ends)
 
 
 def number(value: float, places: int | None = None, *, sign: bool = True) -> str:
@@ -87,7 +110,7 @@ def measured(
     >>> measured(0.4837, (0.4512, 0.5168), "rate"), measured(-0.5, None, "mean")
     ('48.4 % [45.1, 51.7]', '−0.500')
     """
-    places = decimals([value, *(ends or ())]) if places is None else places
+    places = decimals_together([(value, ends)]) if places is None else places
     sign = statistic not in UNSIGNED
     per_cent = statistic in names.SHARES
     if per_cent:
@@ -136,6 +159,12 @@ def count(amount: int, noun: str) -> str:
     ('1 unit', '1,200 units')
     """
     return f"{amount:,} {noun}" if amount == 1 else f"{amount:,} {noun}s"
+
+
+def cases(row: Estimate) -> str:
+    """Units that a row rests on, and transitions where they are others."""
+    more = "" if row.transitions == row.units else f" ({row.transitions:,} tr.)"
+    return f"{row.units:,}{more}"
 
 
 def listed(items: Sequence[str], last: str = "and") -> str:

@@ -92,22 +92,29 @@ def endpoint_faults(scores: xr.Dataset) -> Iterator[str]:
 
 
 def _against_first(scores: xr.Dataset) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Where each state's endpoint occurs first, and whether it has other scores there."""
+    """Where a state's endpoint first has a row of a cell that is other in the state, and whether.
+
+    Returns
+    -------
+    first, differ : ndarray of shape (states,)
+    """
     ends = scores[names.ENDPOINT].values.ravel()
     units = np.repeat(np.unique(scores[names.UNIT].values, return_inverse=True)[1], 2)
     codes = np.unique(ends, return_inverse=True)[1]
-    pairs = units * (codes.max() + 1) + codes
-    _, place, group = np.unique(pairs, return_index=True, return_inverse=True)
-    first = place[group]
-    present = scores[names.PRESENT].values.reshape(len(ends), -1, 1)
-    both = present & present[first]
-    differ = np.zeros(len(ends), dtype=bool)
+    group = np.unique(units * (codes.max() + 1) + codes, return_inverse=True)[1]
+    present = scores[names.PRESENT].values.reshape(len(ends), -1)
+    rows = np.where(present, np.arange(len(ends))[:, None], len(ends) - 1)
+    places = np.full((group.max() + 1, present.shape[1]), len(ends) - 1)
+    np.minimum.at(places, group, rows)
+    first = places[group]
+    differ = np.zeros(present.shape, dtype=bool)
     for variable in _scored(scores):
-        values = scores[variable].values.reshape(*both.shape[:2], -1)
-        other = values[first]
+        values = scores[variable].values.reshape(*present.shape, -1)
+        other = values[first, np.arange(present.shape[1])]
         missing = np.isnan(values) & np.isnan(other)
-        differ |= (both & (values != other) & ~missing).any(axis=(1, 2))
-    return first, differ & (ends != "")
+        differ |= present & ((values != other) & ~missing).any(axis=2)
+    differ &= (ends != "")[:, None]
+    return first[np.arange(len(ends)), differ.argmax(axis=1)], differ.any(axis=1)
 
 
 def _scored(scores: xr.Dataset) -> tuple[str, ...]:
