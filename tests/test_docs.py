@@ -44,6 +44,15 @@ def test_examples_in_docstrings_are_true(name):
     assert found.failed == 0
 
 
+def test_the_map_names_every_package_and_every_module_of_both_engines():
+    text = (REPO / "CONTRIBUTING.md").read_text()
+    named = set(re.findall(r"`([a-z_]+)/?`", text))
+    split = [module.split(".")[1:] for module in MODULES]
+    first = {parts[0] for parts in split} - {"bundled", "starters"}
+    inside = {parts[1] for parts in split if len(parts) == 2 and parts[0] in {"design", "bayes"}}
+    assert (first | inside) - named == set()
+
+
 def test_the_readmes_spec_is_a_spec():
     text = (REPO / "README.md").read_text()
     (block,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
