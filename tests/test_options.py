@@ -439,3 +439,38 @@ def test_the_target_may_be_the_stratum():
     found = read_scores(spec(stratum='"gold"'), options(flat(TWO), gold={"u": "x", "v": "y"}))
     assert found["stratum"].values.tolist() == ["x", "y"]
     assert found["target_option"].values.tolist() == [0, 1]
+
+
+def test_means_that_tie_but_for_rounding_have_no_margin():
+    # the target's layouts cancel; the rival's have the same mean in other terms
+    layouts = {"t": (0.1, 0.2, -0.3), "r": (0.0, 0.0, 0.0)}
+    apart = {"t": (10.1, -9.9, 0.1), "r": (0.1, 0.1, 0.1)}
+    assert 0.1 + 0.2 - 0.3 != 0
+    assert 10.1 - 9.9 + 0.1 != 0.1 + 0.1 + 0.1
+    rows = [
+        (unit, state, "v", option, f"L{i}", score)
+        for unit, after in (("u", layouts), ("w", apart))
+        for state, scores in (("before", {"t": (1.0,) * 3, "r": (0.0,) * 3}), ("after", after))
+        for option, given in scores.items()
+        for i, score in enumerate(given)
+    ]
+    columns = ["unit", "state", "view", "option", "layout", "score"]
+    spec = parse_spec(
+        """
+kind = "scores"
+[data]
+option_score = "score"
+candidate = "option"
+target = "gold"
+unit = "unit"
+change = { column = "state", before = "before", after = "after" }
+channel = { view = ["v", "w"] }
+replicate = { layout = ["L0", "L1", "L2"] }
+[estimands]
+g = { gain = { view = "v" } }
+"""
+    )
+    frame = pd.DataFrame(rows, columns=columns).assign(gold="t")
+    frame = pd.concat([frame, frame.assign(view="w")])
+    found = scores.cells(read_scores(spec, frame)).sel(view="v")
+    assert found.values.tolist() == [[1.0, 0.0], [1.0, 0.0]]

@@ -535,7 +535,7 @@ def test_a_spec_and_python_ask_for_the_same():
         ),
         (
             PLAIN + "\nd = { difference = ['stable.omega', 'stable'] }",
-            "no estimand 'stable.omega'",
+            "'stable.omega' is a row of the family 'stable'",
         ),
         (
             "g = { gain = { view = 'quote' }, at = { readout = 'joint' }, dead_zones = [0.1] }",

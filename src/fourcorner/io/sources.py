@@ -192,9 +192,11 @@ def _listed(paths: Sequence[Path]) -> str:
 
 def _compare(schemas: Sequence[object], paths: Sequence[Path], what: str, name: str) -> None:
     """Refuse files that differ from the first in their columns."""
+    first = schemas[0] if isinstance(schemas[0], list) else []
     faults = [
         f"{path.name} has {what} {_told(schema, schemas[0])}; {paths[0].name} has "
         f"{_told(schemas[0], schema)}. The files of one table have the same columns"
+        f"{' in the same order' if isinstance(schema, list) and set(schema) == set(first) else ''}"
         for path, schema in zip(paths, schemas, strict=True)
         if schema != schemas[0]
     ]

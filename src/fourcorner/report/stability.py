@@ -48,7 +48,7 @@ def statement(family: Family, weights: str) -> tuple[str, list[str]]:
     if cross is None:
         return "Not estimated.", []
     if cross.refused is not None:
-        return f"Refused: {words.refusal(cross.refused)}.", []
+        return f"Refused: {words.refusal(cross.refused).rstrip('.')}.", []
     if _apart(family):
         said = words.estimate(cross)
         return f"Cross-channel disagreement, difference between the groups: {said}.", []

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from fourcorner import names
 from fourcorner.scores.cells import of_waves, reduction
+from fourcorner.scores.margins import without_trace
 
 Floats = NDArray[np.float64]
 
@@ -46,7 +47,8 @@ def reduced_options(scores: xr.Dataset, wave: Sequence[str] = ()) -> xr.DataArra
     chosen = of_waves(scores, wave)
     averaged, _ = reduction(scores)
     exact = chosen[names.OPTION_SCORE].where(~chosen[names.CENSORED])
-    mean = exact.mean(averaged, skipna=False)
+    sizes = abs(exact).mean(averaged, skipna=False)
+    mean = without_trace(exact.mean(averaged, skipna=False), sizes)
     return mean.where(chosen[names.OPTION_ID] != "", -np.inf).transpose(*mean.dims)
 
 

@@ -35,7 +35,9 @@ def margin_bounds(scores: xr.Dataset, averaged: Sequence[str]) -> tuple[xr.DataA
         Dims of ``score`` without the averaged ones; equal where the margin is exact, NaN where
         an option of the unit was not measured.
     """
-    limit = scores[names.OPTION_SCORE].mean(averaged, skipna=False)
+    given = scores[names.OPTION_SCORE]
+    limit = given.mean(averaged, skipna=False)
+    terms = 2 * abs(given).mean(averaged).max(names.OPTION)  # what averages may have cancelled
     censored = scores[names.CENSORED].any(averaged)
     floor = limit.where(~censored | limit.isnull(), -np.inf)
     option = xr.DataArray(np.arange(scores.sizes[names.OPTION]), dims=names.OPTION)
@@ -45,7 +47,7 @@ def margin_bounds(scores: xr.Dataset, averaged: Sequence[str]) -> tuple[xr.DataA
     def margin(own: xr.DataArray, rival: xr.DataArray) -> xr.DataArray:
         target = own.where(is_target, -np.inf).max(names.OPTION, skipna=False)
         nearest = rival.where(is_rival, -np.inf).max(names.OPTION, skipna=False)
-        return without_trace(target - nearest, abs(target) + abs(nearest))
+        return without_trace(target - nearest, abs(target) + abs(nearest) + terms)
 
     dims = [dim for dim in scores[names.SCORE].dims if dim not in averaged]
     bounds = margin(floor, limit), margin(limit, floor)

@@ -70,12 +70,23 @@ def _check_part(
 ) -> None:
     if part in shares:
         section.fault(f"{name}: {part!r} is an allocation; name one of its shares {shares[part]}")
+    elif part not in found and (family := _family_of(part, found)) is not None:
+        section.fault(
+            f"{name}: {part!r} is a row of the family {family!r}; differences take estimands of "
+            f"their own"
+        )
     elif part not in found:
         section.fault(f"{name}: no estimand {part!r}{nearest(part, found)}")
     elif found[part].is_family:
         section.fault(f"{name}: {part!r} is a family of {found[part].kind}; differences take means")
     elif found[part].statistic != names.MEAN:
         section.fault(f"{name}: {part!r} is a {found[part].statistic}; differences take means")
+
+
+def _family_of(part: str, found: Mapping[str, "EstimandSpec"]) -> str | None:
+    """The family that a name could be a row of."""
+    name, _, row = part.partition(".")
+    return name if row and name in found and found[name].is_family else None
 
 
 def _check_agreement(
