@@ -79,7 +79,8 @@ def refusal(
     >>> refusal(gain(view="generated"), corners, additive) is None
     True
     """
-    factors = {str(dim): [str(x) for x in observed[dim].values] for dim in observed.dims}
+    levels = observed.coords.variables
+    factors = {str(dim): [str(x) for x in levels[dim].values] for dim in observed.dims}
     places = {cell: position(contrast.name, cell, factors) for cell in contrast.support}
     lacking = {cell: place for cell, place in places.items() if not observed.values[place]}
     if restricted is not None and restricted.shape[1:] != (observed.size,):

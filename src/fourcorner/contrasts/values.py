@@ -62,7 +62,8 @@ def contrast_values(cells: xr.DataArray, contrast: Contrast) -> Values:
     >>> found.values.tolist(), found.size
     ([2.0, nan], 4.0)
     """
-    factors = {str(dim): cells[dim].values.astype(str).tolist() for dim in cells.dims[1:]}
+    levels = cells.coords.variables
+    factors = {str(dim): levels[dim].values.astype(str).tolist() for dim in cells.dims[1:]}
     weights = contrast.dense(factors).ravel()
     used = weights != 0
     terms = cells.values.reshape(-1, weights.size)[:, used] * weights[used]

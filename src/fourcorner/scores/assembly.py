@@ -136,9 +136,15 @@ def _along(data: DataSpec, keys: pd.DataFrame) -> dict[str, Any]:
     labelled = {names.STRATUM: "s"} if data.stratum else {}
     labelled |= {name: f"a{i}" for i, name in enumerate(data.attributes)}
     for name, short in labelled.items():
-        values = np.array([canonical(text) for text in keys[short]], dtype=str)
+        values = _canonical(keys[short])
         along[name] = (names.TRANSITION, values)
     return along
+
+
+def _canonical(texts: "pd.Series[str]") -> NDArray[np.str_]:
+    """Canonical texts; each different one is looked at once."""
+    codes, different = pd.factorize(texts, use_na_sentinel=False)
+    return np.array([canonical(text) for text in different], dtype=str)[codes]
 
 
 def candidates_of(
@@ -152,7 +158,7 @@ def candidates_of(
         by_unit = np.full((len(units), width(data, options)), "", dtype=_text_type(options["o"]))
         rows = np.searchsorted(units, options["u"].to_numpy(dtype=str))
         by_unit[rows, options["pos"].to_numpy()] = options["o"].to_numpy(dtype=str)
-    targets = np.array([canonical(text) for text in keys["g"]], dtype=str)
+    targets = _canonical(keys["g"])
     ids = by_unit[unit]
     is_target = ids == targets[:, None]
     return ids, np.where(is_target.any(axis=1), is_target.argmax(axis=1), -1)

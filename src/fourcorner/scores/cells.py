@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fourcorner import names
 from fourcorner.errors import OptionError
-from fourcorner.scores.margins import margin_bounds, without_trace
+from fourcorner.scores.margins import ROUNDING, largest, margin_bounds, without_trace
 from fourcorner.sections import nearest
 
 
@@ -110,7 +110,10 @@ def _reduced(
 def _mean(array: xr.DataArray, dims: Sequence[str]) -> xr.DataArray:
     if not dims:
         return array
-    return without_trace(array.mean(dims, skipna=False), abs(array).mean(dims, skipna=False))
+    mean = array.mean(dims, skipna=False)
+    if not (abs(mean.values) <= ROUNDING * largest(array.values)).any():
+        return mean  # nothing can be a trace, so sizes need not be summed
+    return without_trace(mean, abs(array).mean(dims, skipna=False))
 
 
 def reduction(scores: xr.Dataset) -> tuple[list[str], list[str]]:

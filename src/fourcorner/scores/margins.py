@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from fourcorner import names
 
@@ -58,3 +59,9 @@ def without_trace(difference: xr.DataArray, size: xr.DataArray) -> xr.DataArray:
     """Zero where a difference is but the rounding of terms of that size."""
     trace = (abs(difference) <= ROUNDING * size) & (size < np.inf)
     return difference.where(~trace, 0.0)
+
+
+def largest(values: NDArray[np.float64]) -> float:
+    """The largest absolute value, those that are missing aside, without a copy of them all."""
+    high = np.fmax.reduce(values, axis=None, initial=0.0)
+    return max(float(high), -float(np.fmin.reduce(values, axis=None, initial=0.0)))

@@ -9,7 +9,6 @@ reported in one `TableError`. Pinned by `tests/test_scores.py`.
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from fourcorner import names
@@ -26,6 +25,7 @@ from fourcorner.scores.coded import (
 )
 from fourcorner.scores.copies import copied_waves
 from fourcorner.scores.endpoints import endpoint_faults, endpoints_of
+from fourcorner.scores.margins import largest
 from fourcorner.scores.sessions import session_of_waves
 from fourcorner.scores.typed import require_columns, select
 from fourcorner.scores.validation import (
@@ -167,9 +167,9 @@ def _faults_of_scores(found: xr.Dataset, data: DataSpec) -> Iterator[str]:
         yield from endpoint_faults(found)
     yield from copied_waves(found)
     scored = names.OPTION_SCORE if data.candidate else names.SCORE
-    largest = float(np.nanmax(np.abs(found[scored].values), initial=0.0))
-    if largest > LARGEST:
-        reach = f"scores reach {largest:.3g}, whose squares overflow"
+    reached = largest(found[scored].values)
+    if reached > LARGEST:
+        reach = f"scores reach {reached:.3g}, whose squares overflow"
         yield f"{data.measure}: {reach}; use another unit"
 
 
