@@ -44,12 +44,13 @@ def test_examples_in_docstrings_are_true(name):
     assert found.failed == 0
 
 
-def test_the_map_names_every_package_and_every_module_of_both_engines():
+def test_the_map_names_every_package_and_every_module_of_engines_and_cohorts():
     text = (REPO / "CONTRIBUTING.md").read_text()
     named = set(re.findall(r"`([a-z_]+)/?`", text))
     split = [module.split(".")[1:] for module in MODULES]
     first = {parts[0] for parts in split} - {"bundled", "starters"}
-    inside = {parts[1] for parts in split if len(parts) == 2 and parts[0] in {"design", "bayes"}}
+    mapped = {"design", "bayes", "simulate"}
+    inside = {parts[-1] for parts in split if len(parts) > 1 and parts[0] in mapped}
     assert (first | inside) - named == set()
 
 

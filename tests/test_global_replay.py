@@ -14,9 +14,10 @@ from fourcorner.design.engine import sample
 from fourcorner.estimands import as_estimands
 from fourcorner.io.parquet import parquet_bytes
 from fourcorner.simulate import global_replay as replay
-from fourcorner.simulate import replay_calibration as calibration
-from fourcorner.simulate import replay_missing, replay_states
-from fourcorner.simulate.retrieval_cube import CalibrationError, to_csv_text
+from fourcorner.simulate.global_replay import calibration, mechanism
+from fourcorner.simulate.global_replay import missing as gaps
+from fourcorner.simulate.study import LAYOUTS, STATES, CalibrationError
+from fourcorner.simulate.tables import to_csv_text
 from fourcorner.weights import TargetWeights
 
 REPO = Path(__file__).parents[1]
@@ -81,7 +82,7 @@ def gains(cohort):
     is_target = np.arange(4) == position[:, None, None, None, None]
     own = np.where(is_target, option, 0.0).sum(axis=-1)
     margin = own - np.where(is_target, -np.inf, option).max(axis=-1)
-    assert sorted(replay.STATES) == ["after", "before"]  # as sorted above
+    assert sorted(STATES) == ["after", "before"]  # as sorted above
     gain = (margin[:, 0] - margin[:, 1]).reshape(1100, 6)
     columns = pd.MultiIndex.from_product([replay.VIEWS, replay.WAVES], names=["view", "wave"])
     index = pd.MultiIndex.from_frame(first[["trajectory", "transition"]])
@@ -137,9 +138,9 @@ def test_scores_have_the_declared_structure(cohort, published):
     scores, figures = cohort.scores, published["global_replay"]
     factors = {
         "step_type": dict.fromkeys(replay.STEPS),
-        "state": replay.STATES,
+        "state": STATES,
         "view": replay.VIEWS,
-        "layout": replay.LAYOUTS,
+        "layout": LAYOUTS,
         "wave": replay.WAVES,
         "candidate": replay.CANDIDATES,
     }
@@ -188,7 +189,7 @@ def test_shared_endpoints_have_the_same_scores(cohort):
     keys = ["trajectory", "endpoint", "view", "layout", "wave", "candidate"]
     before, after = (
         cohort.scores[cohort.scores["state"] == state].set_index(keys)["logprob"]
-        for state in replay.STATES
+        for state in STATES
     )
     inner = before.index.intersection(after.index)
     assert len(inner) == 100 * 10 * 2 * 4 * 3 * 4
@@ -221,7 +222,7 @@ def test_an_option_that_is_missing_is_the_least_likely_of_its_request(cohort):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_cohort_sizes_hold_for_every_seed(seed):
-    missing = replay_missing.draw_missing(np.random.default_rng(seed))
+    missing = gaps.draw_missing(np.random.default_rng(seed))
     first, retry = missing.first, missing.retry.any(axis=-1)
     complete = [~(spoiled[:, 1:] | spoiled[:, :-1]) for spoiled in (first, retry)]
     assert [int(kept.sum()) for kept in complete] == [1004, 975]
@@ -460,8 +461,8 @@ def test_constants_are_the_published_figures(published):
     waves = [[wave["mean"], *wave["ci"]] for wave in retry["omega"]]
     assert list(calibration.RETRY_OMEGA) == pytest.approx(np.mean(waves, axis=0))
     assert sorted(calibration.LAYOUT_OMEGAS) == first["layout_specific_omega_range"]
-    assert first["complete_first_acquisition"] == replay_missing.COMPLETE_FIRST
-    assert retry["complete_both_waves"] == replay_missing.COMPLETE_RETRY
+    assert first["complete_first_acquisition"] == gaps.COMPLETE_FIRST
+    assert retry["complete_both_waves"] == gaps.COMPLETE_RETRY
 
 
 @pytest.mark.parametrize("seed", [replay.DEFAULT_SEED, 0, 1])
@@ -509,7 +510,7 @@ def test_truth_latents_belong_to_a_trajectory_and_agree(cohort):
 
 
 def test_positions_cancel_over_layouts():
-    added = replay_states.acquisition(np.random.default_rng(0))
+    added = mechanism.acquisition(np.random.default_rng(0))
     assert np.abs(added).max() > 1
     assert added.std() > 0.2
     assert added.mean(axis=4).std() < 0.06  # what sessions and noise add

@@ -10,9 +10,10 @@ import pytest
 import fourcorner as fc
 from fourcorner.estimands import as_estimands
 from fourcorner.simulate import protocol as probing
-from fourcorner.simulate import protocol_calibration as calibration
-from fourcorner.simulate import protocol_traces as traces
-from fourcorner.simulate.retrieval_cube import to_csv_text
+from fourcorner.simulate.options import margins
+from fourcorner.simulate.protocol import calibration, mechanism
+from fourcorner.simulate.study import STRATUM_SIZES, CalibrationError
+from fourcorner.simulate.tables import to_csv_text
 
 REPO = Path(__file__).parents[1]
 SAMPLES = REPO / "data-samples"
@@ -303,7 +304,7 @@ def test_the_audit_is_one_noticed_step_of_forty_traces(cohort, gain):
     assert len(audited) == audited["trajectory"].nunique() == 40
     assert set(audited["step_type"]) == {"extraction", "audit"}
     assert audited["target"].value_counts().to_dict() == dict(
-        zip(probing.TARGETS, traces.AUDITED, strict=True)
+        zip(probing.TARGETS, mechanism.AUDITED, strict=True)
     )
     replayed = gain.index.get_level_values("audited")
     assert gain.loc[replayed].notna().all(axis=None)
@@ -354,27 +355,12 @@ def test_same_seed_same_frames_other_seed_other_frames(cohort):
     assert not other.scores["logprob"].equals(cohort.scores["logprob"])
 
 
-def test_margins_by_hand():
-    scores = np.array([[3.0, 1.0, -2.0], [0.0, 4.0, 5.5]])
-    assert calibration.margins_of(scores, np.array([0, 1])).tolist() == [2.0, -1.5]
-
-
 def test_a_stretch_moves_rivals_and_no_margin():
     scores = np.array([[[3.0, 1.0, -2.0, 0.5]], [[0.0, 4.0, 5.5, 1.5]]])
     target = np.array([0, 1])
     found = calibration.stretch(scores, target, np.array([2.0]))
     assert found.tolist() == [[[3.0, 1.0, -5.0, 0.0]], [[-5.5, 4.0, 5.5, -2.5]]]
-    before = calibration.margins_of(scores, target)
-    assert calibration.margins_of(found, target).tolist() == before.tolist()
-
-
-def test_a_shift_of_the_target_is_a_shift_of_the_margin():
-    scores = np.array([[[3.0, 1.0, -2.0]], [[0.0, 4.0, 5.5]]])
-    target, amount = np.array([0, 1]), np.array([[-7.0], [2.5]])
-    before = calibration.margins_of(scores, target)
-    calibration.add_to_target(scores, target, amount)
-    assert scores.tolist() == [[[-4.0, 1.0, -2.0]], [[0.0, 6.5, 5.5]]]
-    assert calibration.margins_of(scores, target).tolist() == (before + amount).tolist()
+    assert margins(found, target).tolist() == margins(scores, target).tolist() == [[2.0], [-1.5]]
 
 
 def test_beliefs_that_swap_by_hand():
@@ -387,12 +373,12 @@ def test_beliefs_that_swap_by_hand():
 def test_beliefs_that_no_stretch_brings_to_the_figures_are_refused():
     """Nothing ever moves, so there is no surprise to be had."""
     still = np.tile([2.0, 0.0, -1.0, -1.5], (3, 12, 1))
-    with pytest.raises(calibration.CalibrationError, match=r"the surprise .* take another seed"):
+    with pytest.raises(CalibrationError, match=r"the surprise .* take another seed"):
         calibration.spread_rivals(still, np.zeros(3, dtype=int))
 
 
 def test_too_few_losses_to_audit_are_refused():
-    margins = np.zeros((100, 12))
-    stratum = np.repeat(np.arange(4), traces.STRATUM_SIZES)
-    with pytest.raises(calibration.CalibrationError, match=r"0 traces of supported .* expected 19"):
-        traces._draw_audited(margins, stratum, np.random.default_rng(0))
+    still = np.zeros((100, 12))
+    stratum = np.repeat(np.arange(4), STRATUM_SIZES)
+    with pytest.raises(CalibrationError, match=r"0 traces of supported .* expected 19"):
+        mechanism._draw_audited(still, stratum, np.random.default_rng(0))

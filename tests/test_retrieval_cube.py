@@ -8,6 +8,10 @@ import pandas as pd
 import pytest
 
 from fourcorner.simulate import retrieval_cube as cube
+from fourcorner.simulate.retrieval import EVIDENCE_FOUND, TARGETS
+from fourcorner.simulate.retrieval_cube import calibration
+from fourcorner.simulate.study import LAYOUTS, STATES, STRATUM_SIZES, CalibrationError
+from fourcorner.simulate.tables import to_csv_text
 
 SAMPLES = Path(__file__).parents[1] / "data-samples"
 PUBLISHED = Path(__file__).parents[2] / "shared" / "published.toml"
@@ -28,14 +32,14 @@ def published():
     return tomllib.loads(PUBLISHED.read_text(encoding="utf-8"))
 
 
-def gains(scores, layouts=cube.LAYOUTS):
+def gains(scores, layouts=LAYOUTS):
     """Per-trajectory gain of each (view, authority): the mean over layouts, after minus before."""
     kept = scores[scores["layout"].isin(layouts)]
     cells = kept.pivot_table("margin", "trajectory", ["state", "view", "authority"], aggfunc="mean")
     return cells["after"] - cells["before"]
 
 
-def contrasts(scores, layouts=cube.LAYOUTS):
+def contrasts(scores, layouts=LAYOUTS):
     """Per-trajectory contrasts, one column each, and the trajectory's target."""
     gain = gains(scores, layouts)
     columns = {
@@ -126,15 +130,18 @@ def test_published_authority_shift_is_found(cohort, published):
 def test_constants_are_the_published_figures(published):
     figures = published["retrieval_cube"]
     for constant, name in [
-        (cube.OMEGA_GENERATED_VS_QUOTE, "omega_generated_vs_quote_neutral"),
-        (cube.OMEGA_QUOTE_VS_EMPTY, "omega_quote_vs_empty_neutral"),
-        (cube.EQUAL_TARGET_OMEGA_GENERATED_VS_QUOTE, "equal_target_omega_generated_vs_quote"),
+        (calibration.OMEGA_GENERATED_VS_QUOTE, "omega_generated_vs_quote_neutral"),
+        (calibration.OMEGA_QUOTE_VS_EMPTY, "omega_quote_vs_empty_neutral"),
+        (
+            calibration.EQUAL_TARGET_OMEGA_GENERATED_VS_QUOTE,
+            "equal_target_omega_generated_vs_quote",
+        ),
     ]:
         assert list(constant) == [figures[name]["mean"], *figures[name]["ci"]]
     shift = figures["authority_shift_generated_gain"]["mean"]
-    assert shift == cube.AUTHORITY_SHIFT_GENERATED_GAIN
-    assert sorted(cube.STRATUM_SIZES)[:2] == figures["smallest_strata"]
-    assert sum(cube.EVIDENCE_FOUND) == published["source_contract"]["artifact"]
+    assert shift == calibration.AUTHORITY_SHIFT_GENERATED_GAIN
+    assert sorted(STRATUM_SIZES)[:2] == figures["smallest_strata"]
+    assert sum(EVIDENCE_FOUND) == published["source_contract"]["artifact"]
 
 
 @pytest.mark.parametrize("seed", [cube.DEFAULT_SEED, *range(20)])
@@ -142,20 +149,20 @@ def test_means_hold_for_every_seed(seed):
     values, target = contrasts(cube.generate(seed).scores)
     omega = values["omega_generated_vs_quote_neutral"]
     rounding = 1e-4
-    assert omega.mean() == pytest.approx(cube.OMEGA_GENERATED_VS_QUOTE.mean, abs=rounding)
+    assert omega.mean() == pytest.approx(calibration.OMEGA_GENERATED_VS_QUOTE.mean, abs=rounding)
     assert omega.groupby(target).mean().mean() == pytest.approx(
-        cube.EQUAL_TARGET_OMEGA_GENERATED_VS_QUOTE.mean, abs=rounding
+        calibration.EQUAL_TARGET_OMEGA_GENERATED_VS_QUOTE.mean, abs=rounding
     )
     assert omega.var(ddof=0) / 100 == pytest.approx(
-        cube.OMEGA_GENERATED_VS_QUOTE.variance, rel=1e-3
+        calibration.OMEGA_GENERATED_VS_QUOTE.variance, rel=1e-3
     )
     assert values["omega_quote_vs_empty_neutral"].mean() == pytest.approx(
-        cube.OMEGA_QUOTE_VS_EMPTY.mean, abs=rounding
+        calibration.OMEGA_QUOTE_VS_EMPTY.mean, abs=rounding
     )
     assert values["authority_shift_generated_gain"].mean() == pytest.approx(
-        cube.AUTHORITY_SHIFT_GENERATED_GAIN, abs=rounding
+        calibration.AUTHORITY_SHIFT_GENERATED_GAIN, abs=rounding
     )
-    assert values["quote_gain"].mean() == pytest.approx(cube.QUOTE_GAIN, abs=rounding)
+    assert values["quote_gain"].mean() == pytest.approx(calibration.QUOTE_GAIN, abs=rounding)
 
 
 def test_directions_of_the_bridge_vertex_hold_with_intervals_excluding_zero(cohort):
@@ -166,7 +173,7 @@ def test_directions_of_the_bridge_vertex_hold_with_intervals_excluding_zero(coho
     assert ends["generated_gain"][1] < 0
 
 
-@pytest.mark.parametrize("layout", cube.LAYOUTS)
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_omega_is_negative_in_every_layout(cohort, layout):
     values, _ = contrasts(cohort.scores, [layout])
     _, ends = bootstrap_mean(values["omega_generated_vs_quote_neutral"], seed=0)
@@ -176,7 +183,7 @@ def test_omega_is_negative_in_every_layout(cohort, layout):
 def test_layouts_have_offsets_of_their_own(cohort):
     means = [
         contrasts(cohort.scores, [layout])[0]["omega_generated_vs_quote_neutral"].mean()
-        for layout in cube.LAYOUTS
+        for layout in LAYOUTS
     ]
     assert max(means) - min(means) > 0.2
 
@@ -201,10 +208,10 @@ def test_success_is_ranked_better_by_quote_than_by_generated_margins(cohort):
 def test_scores_have_the_declared_structure(cohort):
     scores = cohort.scores
     factors = {
-        "state": cube.STATES,
+        "state": STATES,
         "view": cube.VIEWS,
         "authority": cube.AUTHORITIES,
-        "layout": cube.LAYOUTS,
+        "layout": LAYOUTS,
     }
     assert list(scores.columns) == ["trajectory", "target", "success", *factors, "margin"]
     assert len(scores) == 4800
@@ -215,7 +222,7 @@ def test_scores_have_the_declared_structure(cohort):
     assert len(units) == 100
     assert (units == 1).all(axis=None)
     sizes = scores.drop_duplicates("trajectory")["target"].value_counts()
-    assert sizes.to_dict() == dict(zip(cube.TARGETS, cube.STRATUM_SIZES, strict=True))
+    assert sizes.to_dict() == dict(zip(TARGETS, STRATUM_SIZES, strict=True))
     assert sorted(sizes) == [5, 7, 38, 50]
     assert np.isfinite(scores["margin"]).all()
     assert (scores["margin"].round(4) == scores["margin"]).all()
@@ -249,7 +256,7 @@ def test_truth_latents_are_constant_within_a_trajectory_and_agree(cohort):
 )
 def test_committed_files_are_regenerated_byte_for_byte(cohort, name, frame):
     committed = (SAMPLES / f"{name}.csv").read_bytes()
-    assert committed == cube.to_csv_text(getattr(cohort, frame)).encode()
+    assert committed == to_csv_text(getattr(cohort, frame)).encode()
     assert len(committed) < 2_000_000
 
 
@@ -261,7 +268,7 @@ def test_same_seed_same_frames_other_seed_other_frames(cohort):
 
 
 def test_csv_text_has_lower_case_booleans_and_unix_line_ends(cohort):
-    text = cube.to_csv_text(cohort.scores)
+    text = to_csv_text(cohort.scores)
     header, first, *_ = text.split("\n")
     assert header == "trajectory,target,success,state,view,authority,layout,margin"
     assert first.split(",")[2] in {"true", "false"}
@@ -271,5 +278,5 @@ def test_csv_text_has_lower_case_booleans_and_unix_line_ends(cohort):
 
 def test_noise_beyond_the_figures_is_refused():
     noise = np.array([-3.0, 3.0])
-    with pytest.raises(cube.CalibrationError, match="take another seed"):
-        cube._rescale(np.array([0.0, 1.0]), noise, mean=0.0, variance=1.0)
+    with pytest.raises(CalibrationError, match="take another seed"):
+        calibration.rescaled(np.array([0.0, 1.0]), noise, mean=0.0, variance=1.0)

@@ -1,4 +1,7 @@
-"""Seeded generators of synthetic cohorts with known truth, one module per cohort.
+"""Seeded generators of synthetic cohorts with known truth, one package per cohort.
+
+Each has a `mechanism`, a `calibration` to published figures and a `cohort`, its tables; what they
+share stands beside them.
 
 `COHORTS` lists, for each bundled cohort, a function that gives its files by name, each a
 text or bytes.

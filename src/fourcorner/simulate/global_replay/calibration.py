@@ -16,7 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fourcorner.simulate.retrieval_cube import CalibrationError, Published, mean_inverse_count
+from fourcorner.simulate.study import (
+    CalibrationError,
+    Published,
+    mean_inverse_count,
+    solve_by_size,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,9 +36,6 @@ RETRY_OMEGA = Published(-0.2335, -0.3305, -0.1385)
 """Midway between the two waves: -0.233 [-0.330, -0.138] and -0.234 [-0.331, -0.139]."""
 LAYOUT_OMEGAS = (-0.204, -0.668)
 """Greatest and least of the layout-specific Ω of the first acquisition."""
-
-SMALL = 10
-"""Strata below this size share one shift and one spread, and so do the others."""
 
 
 class Session(NamedTuple):
@@ -143,13 +145,11 @@ def two_mixtures(session: Session, cohort: Published, equal: Published) -> Float
     stratum, counts = session.stratum, session.counts
     number, reach = by_stratum(counts, stratum), by_stratum(session.reached, stratum)
     sizes = np.bincount(stratum)
-    large = np.stack([sizes >= SMALL, sizes < SMALL], axis=1).astype(float)
 
     means = by_stratum(session.totals, stratum) / number
     weights = np.stack([number / number.sum(), np.full(len(number), 1 / len(number))])
     wanted = np.array([cohort.mean, equal.mean])
-    moves = (reach / number)[:, None] * large
-    shift = large @ np.linalg.solve(weights @ moves, wanted - weights @ means)
+    shift = solve_by_size(weights * (reach / number), wanted - weights @ means, sizes)
     means = means + shift * reach / number
 
     rest = session.totals + session.reached * shift[stratum] - counts * means[stratum]
@@ -158,7 +158,7 @@ def two_mixtures(session: Session, cohort: Published, equal: Published) -> Float
     inverse = np.array([mean_inverse_count(int(size), int(sizes.sum())) for size in sizes])
     equations = np.stack([sizes * 1.0, inverse / per_unit**2 / len(sizes) ** 2])
     right = np.array([cohort.variance * number.sum() ** 2 - between.sum(), equal.variance])
-    squares = large @ np.linalg.solve(equations @ large, right)
+    squares = solve_by_size(equations, right, sizes)
     spread = session.spread()
     stretch = np.array(
         [

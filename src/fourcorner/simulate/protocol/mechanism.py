@@ -1,4 +1,4 @@
-"""The mechanism of the probing study's cohort: evidence read directly, and rationales that lose it.
+"""The mechanism of the probing study: evidence read directly, and rationales that lose it.
 
 Evidence arrives in gamma lumps on one candidate while the pull towards none of the above fades. A
 rationale asserts one candidate far above the rest; each kind of step has a probability of losing
@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fourcorner.simulate.protocol_calibration import CalibrationError, margins_of
+from fourcorner.simulate.options import credit, margins
+from fourcorner.simulate.study import STRATUM_SIZES, UNITS, CalibrationError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -22,7 +23,6 @@ STEPS = (
     "classification", "planning", "retrieval", "extraction", "retrieval", "extraction",
     "drafting", "audit", "revision", "audit", "finalization",
 )  # fmt: skip
-STATES = ("before", "after")
 PROTOCOLS = (
     "direct",
     "full_state_direct",
@@ -33,14 +33,12 @@ PROTOCOLS = (
 )
 CANDIDATES = ("c1", "c2", "c3", "none")
 TARGETS = ("supported", "refuted", "mixed", "none_of_the_above")
-STRATUM_SIZES = (50, 38, 7, 5)
 AUDITED = (19, 14, 4, 3)
 """Traces per target with an audited step: 40 in all, and some of every target."""
 
 DIRECT, FULL, SHORT, PERMUTED, LONG, EXTRACTS = range(len(PROTOCOLS))
 _NONE = CANDIDATES.index("none")
 _NONE_TARGET = TARGETS.index("none_of_the_above")
-N = sum(STRATUM_SIZES)
 ENDPOINTS = len(STEPS) + 1
 _NOTICED = 4.0  # nats that a rationale must lose for its step to be audited
 
@@ -105,15 +103,15 @@ def draw_traces(seed: np.random.SeedSequence) -> Traces:
     """
     latent_rng, direct_rng, rationale_rng, audit_rng = map(np.random.default_rng, seed.spawn(4))
     latents = _draw_latents(latent_rng)
-    scores = np.full((N, ENDPOINTS, len(PROTOCOLS), len(CANDIDATES)), np.nan)
+    scores = np.full((UNITS, ENDPOINTS, len(PROTOCOLS), len(CANDIDATES)), np.nan)
     scores[:, :, DIRECT], evidence = _direct_scores(latents, direct_rng)
     # nothing in a rationale without the target speaks against the rival that it asserts
     bold = np.where(latents.favoured == latents.target[:, None], 0.75, 1.25)
     scores[:, :, SHORT] = _rationale_scores(
         latents.favoured, bold * latents.strength, rationale_rng
     )
-    margins = margins_of(scores[:, :, SHORT], latents.target)
-    audited = _draw_audited(margins, latents.stratum, audit_rng)
+    levels = margins(scores[:, :, SHORT], latents.target)
+    audited = _draw_audited(levels, latents.stratum, audit_rng)
     _replay(scores, audited, evidence, latents, audit_rng)
     return Traces(scores, audited, latents)
 
@@ -121,22 +119,22 @@ def draw_traces(seed: np.random.SeedSequence) -> Traces:
 def _draw_latents(rng: np.random.Generator) -> Latents:
     """Draw targets, where evidence arrives, and what rationales assert; strata are fixed."""
     stratum = rng.permutation(np.repeat(np.arange(len(TARGETS)), STRATUM_SIZES))
-    target = np.where(stratum == _NONE_TARGET, _NONE, rng.integers(0, _NONE, N))
-    misleads = rng.random(N) < 0.06
-    evidence = np.where(misleads, (target + rng.integers(1, 4, N)) % 4, target)
+    target = np.where(stratum == _NONE_TARGET, _NONE, rng.integers(0, _NONE, UNITS))
+    misleads = rng.random(UNITS) < 0.06
+    evidence = np.where(misleads, (target + rng.integers(1, 4, UNITS)) % 4, target)
     favoured = _favoured(target, rng)
-    strength = rng.gamma(8.0, 18.0 / 8.0, (N, 1)) * rng.lognormal(0.0, 0.25, favoured.shape)
+    strength = rng.gamma(8.0, 18.0 / 8.0, (UNITS, 1)) * rng.lognormal(0.0, 0.25, favoured.shape)
     return Latents(stratum, target, evidence, favoured, strength)
 
 
 def _favoured(target: Ints, rng: np.random.Generator) -> Ints:
     """What the rationale asserts at each endpoint: a chain with losses, finds and wandering."""
-    frailty = rng.uniform(0.4, 1.6, N)
-    found = np.empty((N, ENDPOINTS), dtype=np.int64)
-    found[:, 0] = np.where(rng.random(N) < 0.9, target, _another(target, target, rng))
+    frailty = rng.uniform(0.4, 1.6, UNITS)
+    found = np.empty((UNITS, ENDPOINTS), dtype=np.int64)
+    found[:, 0] = np.where(rng.random(UNITS) < 0.9, target, _another(target, target, rng))
     for step, name in enumerate(STEPS):
         kind, held = _KINDS[name], found[:, step]
-        luck = rng.random(N)
+        luck = rng.random(UNITS)
         other = _another(held, target, rng)
         without = np.where(luck < kind.finds, target, np.where(luck > 0.98, other, held))
         found[:, step + 1] = np.where(
@@ -155,15 +153,15 @@ def _another(held: Ints, target: Ints, rng: np.random.Generator) -> Ints:
 def _direct_scores(latents: Latents, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Scores read directly, (n, endpoint, candidate), and the evidence in them, (n, endpoint)."""
     kinds = [_KINDS[name] for name in STEPS]
-    comes = rng.random((N, len(STEPS))) < [kind.arrives for kind in kinds]
-    lumps = comes * rng.gamma(2.0, [kind.lump / 2 for kind in kinds], (N, len(STEPS)))
-    faded = np.where(comes, rng.beta(3.0, 7.0, (N, len(STEPS))), 0.0)
+    comes = rng.random((UNITS, len(STEPS))) < [kind.arrives for kind in kinds]
+    lumps = comes * rng.gamma(2.0, [kind.lump / 2 for kind in kinds], (UNITS, len(STEPS)))
+    faded = np.where(comes, rng.beta(3.0, 7.0, (UNITS, len(STEPS))), 0.0)
     evidence = np.pad(lumps.cumsum(axis=1), ((0, 0), (1, 0)))
     left = np.pad((1 - faded).cumprod(axis=1), ((0, 0), (1, 0)), constant_values=1.0)
-    scores = 1.5 * rng.standard_t(4, (N, 1, len(CANDIDATES)))
-    scores = scores + 0.5 * rng.standard_t(4, (N, ENDPOINTS, len(CANDIDATES)))
-    scores[:, :, _NONE] += rng.gamma(8.0, 20.0 / 8.0, (N, 1)) * left
-    scores[np.arange(N), :, latents.evidence] += evidence
+    scores = 1.5 * rng.standard_t(4, (UNITS, 1, len(CANDIDATES)))
+    scores = scores + 0.5 * rng.standard_t(4, (UNITS, ENDPOINTS, len(CANDIDATES)))
+    scores[:, :, _NONE] += rng.gamma(8.0, 20.0 / 8.0, (UNITS, 1)) * left
+    credit(scores, latents.evidence, evidence)
     return scores, evidence
 
 
@@ -186,13 +184,13 @@ def _rationale_scores(favoured: Ints, strength: Floats, rng: np.random.Generator
     return np.where(is_second & is_open, near[..., None], scores)
 
 
-def _draw_audited(margins: Floats, stratum: Ints, rng: np.random.Generator) -> Ints:
-    """The audited step of each trace, -1 where none: margins (n, endpoint) of the rationale."""
+def _draw_audited(levels: Floats, stratum: Ints, rng: np.random.Generator) -> Ints:
+    """The audited step of each trace, -1 where none: levels are the rationale's margins."""
     aimed = np.isin(STEPS, ["extraction", "audit"])
-    lost = (np.diff(margins, axis=1) < -_NOTICED) & aimed
+    lost = (np.diff(levels, axis=1) < -_NOTICED) & aimed
     ticket = np.where(lost, rng.random(lost.shape), -1.0)
-    order = np.where(lost.any(axis=1), rng.random(N), -1.0)
-    audited = np.full(N, -1, dtype=np.int64)
+    order = np.where(lost.any(axis=1), rng.random(UNITS), -1.0)
+    audited = np.full(UNITS, -1, dtype=np.int64)
     for code, size in enumerate(AUDITED):
         inside = np.flatnonzero((stratum == code) & lost.any(axis=1))
         if inside.size < size:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fourcorner.simulate.replay_states import DIRECT, ENDPOINTS, GENERATED, STEPS, UNITS, VIEWS
-from fourcorner.simulate.retrieval_cube import LAYOUTS, CalibrationError
+from fourcorner.simulate.global_replay.mechanism import DIRECT, ENDPOINTS, GENERATED, STEPS, VIEWS
+from fourcorner.simulate.study import LAYOUTS, UNITS, CalibrationError
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

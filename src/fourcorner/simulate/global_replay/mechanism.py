@@ -1,4 +1,4 @@
-"""States of the global replay and how they are scored, before any calibration.
+"""The mechanism of the global replay: states and how they are scored, before any calibration.
 
 An evaluator scores four options at each of the 12 endpoints of a workflow, from the state alone
 (direct) or beside a generated view of it. Retrieval, read in part and in full after extraction,
@@ -14,12 +14,13 @@ from a normal model of cells, gains or signs. Pinned by ``tests/test_global_repl
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fourcorner.simulate.retrieval_cube import EVIDENCE_FOUND, LAYOUTS, STRATUM_SIZES, TARGETS
+from fourcorner.simulate.options import credit
+from fourcorner.simulate.retrieval import NEI, Latents, draw_targets
+from fourcorner.simulate.study import LAYOUTS, UNITS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,7 +35,6 @@ STEPS = (
 VIEWS = ("direct", "generated")
 WAVES = ("w0", "w1", "w2")
 SESSIONS = ("first", "retry", "retry")
-UNITS = sum(STRATUM_SIZES)
 ENDPOINTS = len(STEPS) + 1
 OPTIONS = len(CANDIDATES)
 
@@ -44,42 +44,16 @@ READ = np.arange(ENDPOINTS) > RETRIEVAL
 DIRECT, GENERATED = range(2)
 
 _EXTRACTED = np.arange(ENDPOINTS) > RETRIEVAL + 1
-_NEI = TARGETS.index("not_enough_information")
-
-
-class Latents(NamedTuple):
-    """What the mechanism draws for each of the n trajectories."""
-
-    target: Ints
-    """Index into TARGETS and CANDIDATES."""
-    found: Bools
-    """Retrieval finds evidence."""
-    favoured: Ints
-    """Option that the evidence favours."""
-    evidence: Floats
-    """Strength of the evidence, nats; 0 where none is found."""
-    asserts: Bools
-    """The generated view asserts an answer before retrieval."""
-    asserted: Ints
-    """Option that it asserts."""
-    assertion: Floats
-    """Strength of the assertion, nats; 0 where there is none."""
-    kept: Floats
-    """Share of the assertion that is kept after extraction."""
 
 
 def draw_latents(rng: np.random.Generator) -> Latents:
     """Draw targets, evidence and assertions; strata and evidence counts are fixed."""
-    sizes = zip(STRATUM_SIZES, EVIDENCE_FOUND, strict=True)
-    found = np.concatenate([np.arange(size) < hits for size, hits in sizes])
-    order = rng.permutation(UNITS)
-    target = np.repeat(np.arange(OPTIONS, dtype=np.int64), STRATUM_SIZES)[order]
-    found = found[order]
+    target, found = draw_targets(rng)
     rival = (target + rng.integers(1, OPTIONS, UNITS)) % OPTIONS
-    right = np.where(target < 2, 0.85, np.where(target == _NEI, 0.0, 0.3))
+    right = np.where(target < 2, 0.85, np.where(target == NEI, 0.0, 0.3))
     asserts = rng.random(UNITS) < 0.85
     asserted = np.where(rng.random(UNITS) < right, target, rival)
-    favoured = np.where(rng.random(UNITS) < np.where(target == _NEI, 0.2, 0.9), target, rival)
+    favoured = np.where(rng.random(UNITS) < np.where(target == NEI, 0.2, 0.9), target, rival)
     return Latents(
         target=target,
         found=found,
@@ -99,7 +73,7 @@ def option_scores(latents: Latents, rng: np.random.Generator) -> Floats:
     scores += 0.03 * rng.standard_t(5, scores.shape)
     pull = rng.gamma(4.0, 0.3, UNITS)[:, None]  # "not enough information" is the default answer
     share = np.where(latents.found, 0.35, 0.95)[:, None]  # and gives way where evidence is found
-    scores[..., _NEI] += (np.where(READ, share, 1.0) * pull)[..., None]
+    scores[..., NEI] += (np.where(READ, share, 1.0) * pull)[..., None]
 
     read = np.where(_EXTRACTED, 1.0, np.where(READ, 0.85, 0.0))
     # a view that has already answered passes little of the evidence on
@@ -107,10 +81,10 @@ def option_scores(latents: Latents, rng: np.random.Generator) -> Floats:
     wander = _support(rng)
     for view, share in enumerate((np.ones(UNITS), passed)):
         seen = (latents.evidence * share)[:, None] * read
-        _credit(scores[:, :, view], latents.favoured, seen)
-        _credit(scores[:, :, view], latents.target, wander[..., view])
+        credit(scores[:, :, view], latents.favoured, seen)
+        credit(scores[:, :, view], latents.target, wander[..., view])
     asserted = latents.assertion[:, None] * (1 - (1 - latents.kept)[:, None] * read)
-    _credit(scores[:, :, GENERATED], latents.asserted, asserted)
+    credit(scores[:, :, GENERATED], latents.asserted, asserted)
     return scores
 
 
@@ -138,19 +112,6 @@ def _wander(rng: np.random.Generator, size: float, up: float) -> Floats:
     for endpoint in range(1, ENDPOINTS):
         moved[:, endpoint] += 0.75 * moved[:, endpoint - 1]
     return moved
-
-
-def _credit(scores: Floats, option: Ints, strength: Floats) -> None:
-    """Add (n, endpoint) `strength` to one option (last axis) per trajectory, in place."""
-    scores[np.arange(option.size), :, option] += strength
-
-
-def margins(scores: Floats, target: Ints) -> Floats:
-    """Target's score minus its nearest rival's, over the last axis."""
-    shape = (-1, *[1] * (scores.ndim - 1))
-    is_target = np.arange(OPTIONS) == target.reshape(shape)
-    own = np.where(is_target, scores, -np.inf).max(axis=-1)
-    return own - np.where(is_target, -np.inf, scores).max(axis=-1)
 
 
 def acquisition(rng: np.random.Generator) -> Floats:

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from fourcorner.errors import FourcornerError
+from fourcorner.scores import log_softmax
+from fourcorner.simulate.options import is_target
+from fourcorner.simulate.study import CalibrationError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -29,38 +31,6 @@ SURPRISE = 2.693
 # over the audited steps
 AUDITED_GAIN_FULL_STATE = 7.750
 AUDITED_GAIN_GENERATED = -21.741
-
-
-class CalibrationError(FourcornerError, ValueError):
-    """Draws that no shift and stretch brings to the published figures."""
-
-
-# --- margins -----------------------------------------------------------------------------------
-
-
-def margins_of(scores: Floats, target: Ints) -> Floats:
-    """Target's score minus its nearest rival's.
-
-    Parameters
-    ----------
-    scores
-        Traces along the first axis, candidates along the last; NaN gives NaN.
-    target
-        Index of each trace's target among the candidates.
-    """
-    is_target = _is_target(scores, target)
-    own = np.where(is_target, scores, -np.inf).max(axis=-1)
-    return own - np.where(is_target, -np.inf, scores).max(axis=-1)
-
-
-def add_to_target(scores: Floats, target: Ints, amount: Floats) -> None:
-    """Add to the target's score, in place; ``amount`` lacks the candidates' axis."""
-    scores += _is_target(scores, target) * amount[..., None]
-
-
-def _is_target(scores: Floats, target: Ints) -> Bools:
-    shape = (target.size, *[1] * (scores.ndim - 1))
-    return np.arange(scores.shape[-1]) == target.reshape(shape)
 
 
 # --- mean gains --------------------------------------------------------------------------------
@@ -175,9 +145,9 @@ def spread_rivals(scores: Floats, target: Ints) -> Floats:
 
 def stretch(scores: Floats, target: Ints, factor: Floats) -> Floats:
     """Multiply every rival's distance below the nearest rival; margins stay."""
-    is_target = _is_target(scores, target)
-    nearest = np.where(is_target, -np.inf, scores).max(axis=-1, keepdims=True)
-    return np.where(is_target, scores, nearest - factor * (nearest - scores))
+    own = is_target(scores, target)
+    nearest = np.where(own, -np.inf, scores).max(axis=-1, keepdims=True)
+    return np.where(own, scores, nearest - factor * (nearest - scores))
 
 
 def _root(function: Callable[[float], float], most: float, what: str) -> float:
@@ -190,12 +160,6 @@ def _root(function: Callable[[float], float], most: float, what: str) -> float:
             f"{below:.3g} to {above:.3g} nats; take another seed"
         )
     return float(brentq(function, low, high, xtol=1e-10))
-
-
-def log_softmax(scores: Floats) -> Floats:
-    """Normalised log-probabilities over the last axis."""
-    top = scores.max(axis=-1, keepdims=True)
-    return scores - top - np.log(np.exp(scores - top).sum(axis=-1, keepdims=True))
 
 
 def entropy_movement(scores: Floats) -> float:
