@@ -16,7 +16,7 @@ from fourcorner.contrasts import gain
 from fourcorner.design import draws as design_draws
 from fourcorner.design import engine
 from fourcorner.design.draws import multiplicities, within_strata
-from fourcorner.design.intervals import Replicates
+from fourcorner.design.intervals import Replicates, central
 from fourcorner.errors import OptionError, SpecError
 from fourcorner.estimands import Estimand
 from fourcorner.spec import DesignSpec, parse_spec
@@ -507,3 +507,11 @@ def test_each_key_of_the_design_table_is_read(lines, expected):
 def test_each_misuse_of_the_design_table_is_a_fault(lines, words):
     with pytest.raises(SpecError, match=words):
         parse_spec(DESIGN.format(lines=lines))
+
+
+@EXAMPLES
+@given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.01, 0.5, 0.95, 1 - 1e-16]))
+def test_central_share_is_between_numpys_quantiles(seed, count, level):
+    values = np.random.default_rng(seed).integers(-5, 6, count) / 3
+    expected = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    np.testing.assert_allclose(central(values, level), expected, rtol=0, atol=1e-15)

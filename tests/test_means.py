@@ -35,7 +35,8 @@ def split(data, multiplicity):
 
 
 def drawn(data, about, multiplicity):
-    return means.totals(split(data, multiplicity), about.columns)
+    strata = means.totals(split(data, multiplicity), about.columns)
+    return means.Totals(strata, list((multiplicity @ about.pooled_columns(data.stratum)).T))
 
 
 def test_means_by_hand_with_an_undefined_draw():

@@ -10,6 +10,7 @@ number of draws. Pinned by `tests/test_auc.py`.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,24 @@ Mask = NDArray[np.bool_]
 Codes = NDArray[np.int64]
 
 BLOCK = 2**18
+NEAR = 2**10  # draws
 PAIRED = 2**22  # numbers in a table of items by units
+
+
+class Kernel(NamedTuple):
+    """What pairs of units add to the pairs that are won.
+
+    Attributes
+    ----------
+    inside : ndarray of shape (units with the outcome,)
+        Codes of the units that have an item with the outcome.
+    rows : ndarray of shape (units with the outcome + 2, units)
+        Won pairs of an item with the outcome in the one unit and one without in the other; then
+        each unit's number of items with the outcome, and without.
+    """
+
+    inside: Codes
+    rows: Floats
 
 
 def aucs(scores: Floats, positive: Mask, unit: Codes, units: int) -> Callable[[Floats], Floats]:
@@ -71,26 +89,29 @@ def _ranks(ordered: Floats) -> Codes:
     return np.concatenate([[0], np.cumsum(np.diff(ordered) > ROUNDING * size)])
 
 
-def _kernel(has: Mask, column: Codes, units: int, first: Codes, last: Codes) -> Floats:
-    """What each pair of units adds, where units are few: shape (units, units + 2).
-
-    Won pairs of an item with the outcome in one unit and one without in another; then each unit's
-    items with it, and without.
-    """
+def _kernel(has: Mask, column: Codes, units: int, first: Codes, last: Codes) -> Kernel:
+    """What each pair of units adds, where units are few."""
     below = np.zeros((len(has) + 1, units))
     below[1 + np.flatnonzero(~has), column[~has]] = 1.0
     np.cumsum(below, axis=0, out=below)
     wins = np.zeros((units, units))
     np.add.at(wins, column[has], (below[first] + below[last]) / 2)
-    counts = [np.bincount(column[kept], minlength=units).astype(float) for kept in (has, ~has)]
-    return np.column_stack([wins, *counts])
+    with_outcome, without = (
+        np.bincount(column[kept], minlength=units).astype(float) for kept in (has, ~has)
+    )
+    inside = np.flatnonzero(with_outcome)
+    return Kernel(inside, np.vstack([wins[inside], with_outcome, without]))
 
 
-def _of_units(multiplicity: Floats, kernel: Floats) -> Floats:
-    """AUCs of draws of units."""
-    drawn = kernel.T @ multiplicity.T
-    won = np.einsum("ud,ud->d", drawn[:-2], multiplicity.T)
-    return _share(won, drawn[-2] * drawn[-1])
+def _of_units(multiplicity: Floats, kernel: Kernel) -> Floats:
+    """AUCs of draws of units, some draws at a time so that they stay close."""
+    found = np.empty(len(multiplicity))
+    for start in range(0, len(multiplicity), NEAR):
+        copies = multiplicity[start : start + NEAR].T
+        drawn = kernel.rows @ copies
+        won = np.einsum("ud,ud->d", drawn[:-2], copies[kernel.inside])
+        found[start : start + NEAR] = _share(won, drawn[-2] * drawn[-1])
+    return found
 
 
 def _block(copies: Floats, has: Mask, first: Codes, last: Codes) -> Floats:

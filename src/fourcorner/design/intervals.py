@@ -6,6 +6,7 @@ never has zero width. Pinned by `tests/test_intervals.py`.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,10 +57,11 @@ class Replicates:
         """The largest deviation that rounding alone can make."""
         return ROUNDING * self.size
 
-    @property
+    @cached_property
     def defined(self) -> Floats:
         """Deviations of the draws that are defined."""
-        return self.deviations[np.isfinite(self.deviations)]
+        kept = np.isfinite(self.deviations)
+        return self.deviations if kept.all() else self.deviations[kept]
 
     @property
     def studentised(self) -> Floats:
@@ -89,8 +91,8 @@ def interval(found: Replicates, kind: str, level: float) -> Interval | None:
     """
     tails = [(1 - level) / 2, (1 + level) / 2]
     if kind != names.BOOTSTRAP_T:
-        low, high = found.point + np.quantile(found.defined, tails)
-        return float(low), float(high)
+        low, high = central(found.defined, level)
+        return found.point + low, found.point + high
     assert found.variances is not None
     steps = found.studentised
     if not len(steps):
@@ -102,6 +104,39 @@ def interval(found: Replicates, kind: str, level: float) -> Interval | None:
     if not np.isfinite([low, high]).all() or low == high or error <= found.nothing:
         return None
     return float(found.point - error * high), float(found.point - error * low)
+
+
+def central(values: Floats, level: float) -> Interval:
+    """Quantiles that hold the central share between them, as `numpy.quantile` has them.
+
+    Each end lies between two neighbours of the sorted values; with three of the four in place the
+    fourth is the greatest of what is below.
+
+    Parameters
+    ----------
+    values : ndarray of shape (draws,)
+        Finite, and at least one.
+    level : float
+
+    Examples
+    --------
+    >>> central(np.array([4.0, 0.0, 2.0, 1.0, 3.0]), 0.5)
+    (1.0, 3.0)
+    """
+    found = []
+    last = len(values) - 1
+    below = values.copy()
+    upper = float("nan")
+    for share in ((1 + level) / 2, (1 - level) / 2):
+        place = share * last
+        rank = min(int(place), max(last - 1, 0))
+        if rank + 1 < len(below):
+            below.partition(rank + 1)
+            upper = float(below[rank + 1])
+            below = below[: rank + 1]
+        lower = float(below.max())
+        found.append(lower + (place - rank) * (upper - lower) if last else lower)
+    return found[1], found[0]
 
 
 def simultaneous(rows: Mapping[int, Replicates], level: float) -> dict[int, Interval]:

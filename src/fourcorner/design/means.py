@@ -50,6 +50,26 @@ class Centred:
         """Sums, then counts: shape (units, 2 P)."""
         return np.hstack([self.sums, self.counts])
 
+    def pooled_columns(self, stratum: NDArray[np.int64]) -> Floats:
+        """Sums about the mean of all values, then counts: shape (units, 2 P)."""
+        moved = (self.means - self.pooled)[stratum] * self.counts
+        return np.hstack([self.sums + moved, self.counts])
+
+
+class Totals(NamedTuple):
+    """Sums and counts of some draws, for P groups.
+
+    Attributes
+    ----------
+    strata : ndarray of shape (draws, strata, 2 P)
+        Of `Centred.columns`; not looked at where no stratum's mean is weighed.
+    pooled : sequence of 2 P arrays of shape (draws,)
+        Of `Centred.pooled_columns`; not looked at where the pooled mean is not weighed.
+    """
+
+    strata: Floats
+    pooled: Sequence[Floats]
+
 
 @dataclass(frozen=True)
 class Mixing:
@@ -151,13 +171,12 @@ def totals(drawn: Sequence[Drawn], columns: Floats) -> Floats:
     return np.transpose(found, (2, 0, 1))
 
 
-def deviations(drawn: Floats, about: Centred, mix: Mixing, *, rescale: bool = False) -> Floats:
+def deviations(drawn: Totals, about: Centred, mix: Mixing, *, rescale: bool = False) -> Floats:
     """How far θ(w) of each draw is from the estimate.
 
     Parameters
     ----------
-    drawn : ndarray of shape (draws, strata, 2 P)
-        `totals` of the sums and counts.
+    drawn : Totals
     about : Centred
     mix : Mixing
     rescale : bool
@@ -169,38 +188,33 @@ def deviations(drawn: Floats, about: Centred, mix: Mixing, *, rescale: bool = Fa
     ndarray of shape (draws,)
         NaN where a needed stratum has no value in the draw.
     """
-    found = np.zeros((len(drawn), len(about.sign)))
+    found = np.float64(0.0)
     if mix.strata.any():
-        strata = stratum_deviations(drawn, about)
+        strata = ratios(drawn.strata)
         if rescale:
             strata = strata * _stretch(about.units)
-        found = weighed(strata, mix.strata).sum(axis=1)
+        found = (weighed(strata, mix.strata).sum(axis=1) * about.sign).sum(axis=1)
     if mix.pooled > 0:
-        pooled = pooled_deviations(drawn, about)
-        if rescale:
-            pooled = pooled * _stretch(about.units.sum(axis=0))
-        found = found + mix.pooled * pooled
-    return np.asarray((found * about.sign).sum(axis=1))
+        stretch = _stretch(about.units.sum(axis=0)) if rescale else np.ones(len(about.sign))
+        shares = mix.pooled * about.sign * stretch
+        for share, moved in zip(shares, pooled_ratios(drawn.pooled), strict=True):
+            moved *= share
+            found = found + moved if np.ndim(found) else moved
+    return np.asarray(found)
 
 
-def pooled_deviations(drawn: Floats, about: Centred) -> Floats:
-    """Deviation of each draw's pooled mean: shape (draws, P)."""
-    sums, counts = _halves(drawn, about)
-    moved = sums + (about.means - about.pooled) * counts
+def ratios(totals: Floats) -> Floats:
+    """Sums over counts: the last axis goes from 2 P to P; NaN of nothing."""
+    size = totals.shape[-1] // 2
     with np.errstate(invalid="ignore"):
-        return np.asarray(moved.sum(axis=1) / counts.sum(axis=1))
+        return np.asarray(totals[..., :size] / totals[..., size:])
 
 
-def stratum_deviations(drawn: Floats, about: Centred) -> Floats:
-    """Deviation of each draw's stratum means: shape (draws, strata, P)."""
-    sums, counts = _halves(drawn, about)
+def pooled_ratios(totals: Sequence[Floats]) -> list[Floats]:
+    """Sums over counts of P groups; NaN of nothing."""
+    size = len(totals) // 2
     with np.errstate(invalid="ignore"):
-        return np.asarray(sums / counts)
-
-
-def _halves(drawn: Floats, about: Centred) -> tuple[Floats, Floats]:
-    size = len(about.sign)
-    return drawn[..., :size], drawn[..., size:]
+        return [sums / counts for sums, counts in zip(totals[:size], totals[size:], strict=True)]
 
 
 def weighed(values: Floats, weights: Floats) -> Floats:

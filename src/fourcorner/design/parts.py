@@ -61,7 +61,7 @@ class Part:
 
     def sizes(self, data: Sample) -> NDArray[np.int64]:
         """Units that count, in each stratum: shape (strata,)."""
-        return np.bincount(data.stratum[np.unique(self.unit)], minlength=len(data.strata))
+        return np.bincount(data.stratum[np.flatnonzero(self.counts(data.units))], minlength=len(data.strata))
 
 
 def is_share(estimand: Estimand) -> bool:

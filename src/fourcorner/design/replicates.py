@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from fourcorner.design import means, ranks, studentised
 from fourcorner.design.cohort import Sample
 from fourcorner.design.draws import multiplicities, within_strata
 from fourcorner.design.intervals import Replicates
-from fourcorner.design.means import Centred, Mixing
+from fourcorner.design.means import Centred, Mixing, Totals
 from fourcorner.design.parts import Part
 
 Floats = NDArray[np.float64]
@@ -30,6 +31,21 @@ RANKINGS: dict[str, Ranking] = {
     names.MEDIAN: ranks.medians,
     names.TRIMMED_MEAN: ranks.trimmed_means,
 }
+
+
+class Columns(NamedTuple):
+    """What is summed over the units drawn.
+
+    Attributes
+    ----------
+    strata : ndarray of shape (units, columns)
+        Summed by stratum.
+    pooled : ndarray of shape (units, columns)
+        Summed over all units.
+    """
+
+    strata: Floats
+    pooled: Floats
 
 
 @dataclass(frozen=True)
@@ -50,25 +66,35 @@ class Means:
     mixes: tuple[tuple[Mixing, str], ...]
     size: float
 
-    def columns(self) -> Floats:
-        """What is summed over the units drawn: shape (units, columns)."""
-        studied = any(kind == names.BOOTSTRAP_T for _, kind in self.mixes)
-        more = [studentised.moments(self.about)] if studied else []
-        return np.hstack([self.about.columns, *more])
+    @property
+    def studied(self) -> bool:
+        """Whether an interval needs variances, and so sums of squares by stratum."""
+        return any(kind == names.BOOTSTRAP_T for _, kind in self.mixes)
+
+    def columns(self, data: Sample) -> Columns:
+        """What is summed over the units drawn, products where variances are needed."""
+        strata = self.studied or any(mix.strata.any() for mix, _ in self.mixes)
+        pooled = any(mix.pooled > 0 for mix, _ in self.mixes)
+        more = [studentised.moments(self.about)] if self.studied else []
+        nothing = np.empty((data.units, 0))
+        return Columns(
+            np.hstack([self.about.columns, *more]) if strata else nothing,
+            self.about.pooled_columns(data.stratum) if pooled else nothing,
+        )
 
     def points(self, data: Sample) -> list[float]:  # noqa: ARG002 - as of a rank
         """Estimates, by mixture."""
         return [means.estimate(self.about, mix) for mix, _ in self.mixes]
 
-    def evaluate(self, multiplicity: Floats, drawn: Floats) -> Iterator[Evaluated]:  # noqa: ARG002
+    def evaluate(self, multiplicity: Floats, drawn: Totals) -> Iterator[Evaluated]:  # noqa: ARG002
         """Deviation of each draw by mixture, and its variance for a bootstrap-t interval."""
-        size = self.about.columns.shape[1]
-        first, second = drawn[..., :size], drawn[..., size:]
+        size = 2 * len(self.about.sign)
+        of = Totals(drawn.strata[..., :size], drawn.pooled)
         for mix, kind in self.mixes:
-            rescale = kind == names.RESCALED
-            moved = means.deviations(first, self.about, mix, rescale=rescale)
+            moved = means.deviations(of, self.about, mix, rescale=kind == names.RESCALED)
             if kind == names.BOOTSTRAP_T:
-                yield moved, studentised.variances(first, second, self.about, mix)
+                second = drawn.strata[..., size:]
+                yield moved, studentised.variances(of, second, self.about, mix)
             else:
                 yield moved, None
 
@@ -97,15 +123,21 @@ class Rank:
         """The estimate: every unit taken once."""
         return float(self.of(np.ones((1, self.units)))[0])
 
-    def columns(self) -> Floats:
+    @property
+    def studied(self) -> bool:
+        """A rank has no variance."""
+        return False
+
+    def columns(self, data: Sample) -> Columns:
         """Nothing is summed."""
-        return np.zeros((0, 0))
+        nothing = np.empty((data.units, 0))
+        return Columns(nothing, nothing)
 
     def points(self, data: Sample) -> list[float]:  # noqa: ARG002 - as of a mean
         """Estimates, by mixture."""
         return [self.once] * self.mixes
 
-    def evaluate(self, multiplicity: Floats, drawn: Floats) -> Iterator[Evaluated]:  # noqa: ARG002
+    def evaluate(self, multiplicity: Floats, drawn: Totals) -> Iterator[Evaluated]:  # noqa: ARG002
         """Deviation of each draw, by mixture."""
         return itertools.repeat((self.of(multiplicity) - self.once, None), self.mixes)
 
@@ -135,46 +167,106 @@ def replicate(
     points = [(point, of.size) for of in quantities for point in of.points(data)]
     if not draws or not points:
         return [Replicates(point, np.empty(0), size) for point, size in points]
-    batches = list(_batches(quantities, data.units))
-    widest = max(columns.shape[1] for _, columns, _ in batches)
-    step = max(1, TOTALS // max(1, len(data.strata) * widest))
-
-    def evaluate(multiplicity: Floats) -> list[Evaluated]:
-        split = means.by_stratum(multiplicity, data.stratum, len(data.strata))
-        found: list[Evaluated] = []
-        for batch, columns, places in batches:
-            drawn = means.totals(split, columns)
-            for quantity, place in zip(batch, places, strict=True):
-                found += quantity.evaluate(multiplicity, drawn[..., place])
-        return found
-
-    found = [evaluate(np.ones((1, data.units)))]
-    for block in _draws(data, plan, draws, seed):
-        found += [evaluate(block[start : start + step]) for start in range(0, len(block), step)]
+    batches = list(_batches(quantities, data))
+    step = max(1, TOTALS // max(1, *(batch.width(len(data.strata)) for batch in batches)))
+    blocks = [
+        _evaluated(data, batches, block[start : start + step])
+        for block in _draws(data, plan, draws, seed)
+        for start in range(0, len(block), step)
+    ]
+    once = _once(data, quantities)
     return [
         Replicates(
             point,
-            np.concatenate([np.empty(0), *(block[i][0] for block in found[1:])]),
+            _joined([block[i][0] for block in blocks]),
             size,
-            _joined([block[i][1] for block in found]),
+            _joined(
+                [first, *(variance for block in blocks if (variance := block[i][1]) is not None)]
+            )
+            if first is not None
+            else None,
         )
-        for i, (point, size) in enumerate(points)
+        for i, ((point, size), first) in enumerate(zip(points, once, strict=True))
     ]
 
 
-def _batches(
-    quantities: Sequence[Quantity], units: int
-) -> Iterator[tuple[list[Quantity], Floats, list[slice]]]:
-    """Some quantities at a time, what is summed for them, and where each has its own of it."""
-    summed = [quantity.columns() for quantity in quantities]
-    widths = [of.shape[1] for of in summed]
-    upto = np.cumsum(widths)
-    for _, group in itertools.groupby(range(len(widths)), lambda i: upto[i] // BATCH):
+class Batch(NamedTuple):
+    """Quantities that are evaluated together.
+
+    Attributes
+    ----------
+    quantities : list of Means or Rank
+    columns : Columns
+        Each that is summed over all units once, whoever shares it.
+    strata : list of slice
+        Where each quantity has its own of those summed by stratum.
+    pooled : list of list of int
+        And of those summed over all units.
+    """
+
+    quantities: Sequence[Quantity]
+    columns: Columns
+    strata: list[slice]
+    pooled: list[list[int]]
+
+    def width(self, strata: int) -> int:
+        """Numbers that a draw takes."""
+        return strata * self.columns.strata.shape[1] + self.columns.pooled.shape[1]
+
+
+def _evaluated(data: Sample, batches: Sequence[Batch], multiplicity: Floats) -> list[Evaluated]:
+    """Every quantity, mixtures within, in some draws."""
+    strata = len(data.strata)
+    split = means.by_stratum(multiplicity, data.stratum, strata)
+    found: list[Evaluated] = []
+    for batch in batches:
+        by_stratum = means.totals(split, batch.columns.strata)
+        pooled = batch.columns.pooled.T @ multiplicity.T
+        for quantity, own, shared in zip(batch.quantities, batch.strata, batch.pooled, strict=True):
+            drawn = Totals(by_stratum[..., own], [pooled[i] for i in shared])
+            found += quantity.evaluate(multiplicity, drawn)
+    return found
+
+
+def _once(data: Sample, quantities: Sequence[Quantity]) -> list[Floats | None]:
+    """Variances of the estimates themselves, every unit taken once, where they are needed."""
+    found: list[Floats | None] = []
+    for quantity in quantities:
+        if not quantity.studied:
+            found += itertools.repeat(None, len(quantity.points(data)))
+            continue
+        (batch,) = _batches([quantity], data)
+        found += [variance for _, variance in _evaluated(data, [batch], np.ones((1, data.units)))]
+    return found
+
+
+def _batches(quantities: Sequence[Quantity], data: Sample) -> Iterator[Batch]:
+    """Some quantities at a time."""
+    summed = [quantity.columns(data) for quantity in quantities]
+    upto = np.cumsum([of.strata.shape[1] + of.pooled.shape[1] for of in summed])
+    for _, group in itertools.groupby(range(len(summed)), lambda i: upto[i] // BATCH):
         members = list(group)
-        ends = np.cumsum([0, *(widths[i] for i in members)]).tolist()
-        columns = np.hstack([np.empty((units, 0)), *(summed[i] for i in members if widths[i])])
-        places = [slice(*pair) for pair in itertools.pairwise(ends)]
-        yield [quantities[i] for i in members], columns, places
+        strata = [summed[i].strata for i in members]
+        ends = np.cumsum([0, *(of.shape[1] for of in strata)]).tolist()
+        places: dict[bytes, int] = {}
+        kept: list[Floats] = []
+        pooled: list[list[int]] = []
+        for i in members:
+            own = []
+            for column in summed[i].pooled.T:
+                key = column.tobytes()
+                if key not in places:
+                    places[key] = len(kept)
+                    kept.append(column)
+                own.append(places[key])
+            pooled.append(own)
+        whole = np.stack(kept, axis=1) if kept else np.empty((data.units, 0))
+        yield Batch(
+            [quantities[i] for i in members],
+            Columns(np.hstack(strata), whole),
+            [slice(*pair) for pair in itertools.pairwise(ends)],
+            pooled,
+        )
 
 
 def _draws(data: Sample, plan: str, draws: int, seed: int) -> Iterator[Floats]:
@@ -183,6 +275,5 @@ def _draws(data: Sample, plan: str, draws: int, seed: int) -> Iterator[Floats]:
     return multiplicities(data.units, draws, seed)
 
 
-def _joined(blocks: Sequence[Floats | None]) -> Floats | None:
-    kept = [block for block in blocks if block is not None]
-    return np.concatenate(kept) if kept else None
+def _joined(blocks: Sequence[Floats]) -> Floats:
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)

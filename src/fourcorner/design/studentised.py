@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from fourcorner.design.means import (
     Centred,
     Mixing,
-    pooled_deviations,
-    stratum_deviations,
+    Totals,
+    pooled_ratios,
+    ratios,
     weighed,
 )
 
@@ -37,13 +38,12 @@ def moments(about: Centred) -> Floats:
     return np.column_stack([(about.counts > 0).astype(float), *products])
 
 
-def variances(drawn: Floats, second: Floats, about: Centred, mix: Mixing) -> Floats:
+def variances(drawn: Totals, second: Floats, about: Centred, mix: Mixing) -> Floats:
     """Estimate the variance of θ(w) from each draw.
 
     Parameters
     ----------
-    drawn : ndarray of shape (draws, strata, 2 P)
-        Totals of sums and counts.
+    drawn : Totals
     second : ndarray of shape (draws, strata, P + P (2 P + 1))
         Totals of `moments`.
     about : Centred
@@ -55,18 +55,18 @@ def variances(drawn: Floats, second: Floats, about: Centred, mix: Mixing) -> Flo
         0 where all units drawn agree; NaN where a needed stratum has fewer than two of them.
     """
     size = len(about.sign)
-    counts, units = drawn[..., size:], second[..., :size]
+    counts, units = drawn.strata[..., size:], second[..., :size]
     with np.errstate(invalid="ignore", divide="ignore"):
         slope = weighed(np.sqrt(units / (units - 1)) / counts, mix.strata)
-        offset = slope * np.where(mix.strata > 0, stratum_deviations(drawn, about), 0.0)
+        offset = slope * np.where(mix.strata > 0, ratios(drawn.strata), 0.0)
         if mix.pooled > 0:
             number, total = units.sum(axis=1), counts.sum(axis=1)
             whole = (mix.pooled * np.sqrt(number / (number - 1)) / total)[:, None, :]
             slope = slope + whole
-            moved = pooled_deviations(drawn, about)
+            moved = np.stack(pooled_ratios(drawn.pooled), axis=1)
             offset = offset + whole * ((about.pooled + moved)[:, None, :] - about.means)
         lever = [*np.moveaxis(about.sign * slope, 2, 0), *np.moveaxis(-about.sign * offset, 2, 0)]
-        found, terms = np.zeros((2, len(drawn)))
+        found, terms = np.zeros((2, len(second)))
         products = np.moveaxis(second[..., size:], 2, 0)
         for (i, j), product in zip(_pairs(size), products, strict=True):
             term = (1.0 if i == j else 2.0) * lever[i] * lever[j] * product
