@@ -44,6 +44,7 @@ test: lint ## lint, then the tests
 validate: $(STAMP) ## the long simulation studies; commit what they write
 	$(BIN)/python -m benchmarks.validate_intervals
 	$(BIN)/python -m benchmarks.validate_cell
+	$(BIN)/python -m benchmarks.validate_audits
 
 # bambi lives in an environment of its own: the locked one stays as locked
 .bench/.synced: $(STAMP)

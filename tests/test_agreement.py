@@ -286,6 +286,12 @@ def test_equal_margins_on_unlinked_scales_say_nothing():
     [
         ("loyout", {"at": {"judge": "a"}}, "no replicate factor 'loyout' (did you mean 'layout'?)"),
         ("judge", {}, "no replicate factor 'judge'; there are ['layout']"),
+        ("judge", {}, "it is a channel factor, of which two levels are compared: {'judge': (first"),
+        (
+            {"layout": ("L", "M")},
+            {"at": {"judge": "a"}},
+            "it is a replicate factor, all of whose levels are compared: of = 'layout'",
+        ),
         ({"jugde": ("a", "b")}, {}, "no channel factor 'jugde' (did you mean 'judge'?)"),
         ({"judge": ("c", "a")}, {}, "no level of judge 'c'; there are ['a', 'b']"),
         ({"judge": ("a", "c")}, {}, "judge has no level 'c'"),
@@ -402,6 +408,36 @@ HELD = 'at = { judge = "a", view = "d" }, state = "after"'
 def test_a_wrong_agreement_is_told(entry, words):
     found = faults(CHANGED.format(entry=entry))
     assert any(words in fault for fault in found), found
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (
+            f'agreement = {{ layout = ["1", "2"] }}, {HELD}',
+            "agreement = {'layout': ['1', '2']}: 'layout' is a replicate factor, and all of its "
+            "levels are compared: write agreement = 'layout'; rows of some levels are kept with "
+            "[data] where",
+        ),
+        (
+            f'agreement = {{ wave = ["w1", "w2"] }}, {HELD}',
+            "agreement = {'wave': ['w1', 'w2']}: 'wave' is a replicate factor, and all of its "
+            "levels are compared: write agreement = 'wave', with wave = ['w1', 'w2'] for some of "
+            "them",
+        ),
+    ],
+)
+def test_levels_of_a_replicate_have_one_fault_that_says_what_to_write(entry, words):
+    assert faults(CHANGED.format(entry=entry)) == (f"[estimands.x] {words}",)
+
+
+def test_retries_that_agree_everywhere_have_a_rate_of_one(spec_path, verdicts):
+    declared = fc.read_spec(spec_path)
+    first = verdicts[verdicts["wave"] == "1"]
+    data = fc.read_scores(declared, pd.concat([first, first.assign(wave="2")]))
+    found = fc.estimate(data, declared, draws=100).set_index("name").loc["retries"]
+    complete = first[first["verdict"] != "?"].groupby("item").size() == 4
+    assert (found["value"], found["transitions"]) == (1.0, complete.sum())
 
 
 def test_a_difference_takes_no_rates():

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fourcorner as fc
+from fourcorner.auditing import design_audit, reweight
 from fourcorner.design import auc as module
 from fourcorner.design.auc import aucs
 from fourcorner.design.draws import multiplicities
@@ -137,6 +138,50 @@ def test_draws_without_an_outcome_are_undefined_and_counted():
     assert found["undefined_draws"] == none.sum() > 0
 
 
+def units_with(scores, success, kind=None):
+    """Units of each outcome among the transitions complete in both channels."""
+    complete = wide(scores)
+    complete = complete if kind is None else complete[complete["kind"] == kind]
+    return complete[complete["success"] == success]["task"].nunique()
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_one_unit_with_an_outcome_says_nothing_of_its_spread(alone):
+    scores = table(units=40, seed=3)
+    scores["success"] = (scores["task"] == "u9") == alone
+    found = estimated(scores=scores)
+    assert found["value"].notna().all()
+    for notes, interval in zip(found["notes"], found["interval"], strict=True):
+        assert interval is None
+        why = f"no interval: one unit in success = {str(alone).lower()}, whose spread cannot be"
+        assert any(note.startswith(why) for note in notes)
+
+
+def test_few_units_with_an_outcome_are_said_as_of_a_small_stratum():
+    scores = table(units=40, seed=3)
+    scores["success"] = scores["task"].str[1:].astype(int) < 6
+    few = units_with(scores, True)
+    assert 1 < few < 10 <= units_with(scores, False)
+    for row in estimated(scores=scores).itertuples():
+        note = f"percentile intervals undercover with fewer than 10 units (success = true: {few})"
+        assert row.interval is not None
+        assert note in row.notes
+    between = SPEC.replace("outcome =", "between = { kind = ['read', 'write'] }, outcome =")
+    listed = ", ".join(
+        f"success = true where kind = {kind}: {units_with(scores, True, kind)}"
+        for kind in ("read", "write")
+    )
+    for notes in estimated(between, scores)["notes"]:
+        assert f"percentile intervals undercover with fewer than 10 units ({listed})" in notes
+
+
+def test_a_unit_with_both_outcomes_counts_in_both():
+    scores = table(units=24, seed=4)
+    scores["success"] = scores["kind"] == "read"  # a step of every unit has it, and a step has not
+    for notes in estimated(scores=scores)["notes"]:
+        assert not any("units" in note for note in notes)
+
+
 def test_a_group_contrast_of_aucs():
     between = SPEC.replace("outcome =", "between = { kind = ['read', 'write'] }, outcome =")
     found, complete = estimated(between), wide(table())
@@ -202,6 +247,77 @@ def test_an_outcome_that_all_have_or_none_is_refused(outcome):
     refused = estimated(scores=scores).loc["ranks.first", "refused"]
     assert refused["reason"] == "outcome_not_binary"
     assert "success = true" in refused["message"]
+
+
+def test_cells_that_nobody_measured_are_those_of_the_row():
+    scores = table()
+    at = (scores["state"] == "a") & (scores["view"] == "quote")
+    scores.loc[at, "score"] = np.nan
+    cell = {"state": "after", "view": "quote"}
+    refused = estimated(scores=scores)["refused"]
+    witness = {name: refused[f"ranks.{name}"].get("witness") for name in ("second", "difference")}
+    assert [of["moves_contrast"] for of in witness.values()] == [1.0, 1.0]
+    assert refused["ranks.second"]["missing"] == [cell]
+    assert refused["ranks.second"]["reason"] == "not_identified"
+    first = refused["ranks.first"]  # its own cells are there
+    assert first["reason"] == "incomplete_family"
+    assert first["missing"] == [cell]
+    assert first["would_identify"] == [[cell]]
+    assert "witness" not in first
+    assert "(state = after, view = quote)" in first["message"]
+    assert "F(after, generated)" in first["message"]
+    scores.loc[(scores["state"] == "a"), "score"] = np.nan
+    both = estimated(scores=scores)["refused"]["ranks.first"]
+    assert both["missing"] == [{"state": "after", "view": "generated"}]
+    assert both["witness"]["moves_contrast"] == 1.0
+    assert "(state = after, view = quote)" in both["message"]
+
+
+def test_new_weights_leave_an_auc_out_where_the_run_has_it():
+    lines = SPEC.replace("[weights]", "middle = { gain = { view = 'quote' }, statistic = 'median' }"
+                         "\nstep = { gain = { view = 'quote' } }\n[weights]")  # fmt: skip
+    spec = fc.parse_spec(lines)
+    found = design_audit(fc.read_scores(spec, table()), spec)
+    again = reweight(found, {"equal": "equal"})
+    assert [(row.name, row.weights) for row in again.rows] == [("step", "equal")]
+    assert again.passed
+    assert again.not_available == (
+        "ranks.first: an AUC goes with empirical weights only: none under equal",
+        "ranks.second: an AUC goes with empirical weights only: none under equal",
+        "ranks.difference: an AUC goes with empirical weights only: none under equal",
+        "middle: a median goes with empirical weights only: none under equal",
+    )
+    twice = reweight(again, {"equal": "equal"})
+    assert (twice.rows, twice.not_available[:4]) == (again.rows, again.not_available)
+    both = reweight(found, {"equal": "equal", "empirical": "empirical"})
+    names = ["ranks.first", "ranks.second", "ranks.difference", "middle", "step", "step"]
+    assert [row.name for row in both.rows] == names
+    assert both.not_available == ()
+
+
+def test_new_weights_that_leave_nothing_are_refused():
+    spec = fc.parse_spec(SPEC)
+    found = design_audit(fc.read_scores(spec, table()), spec)
+    again = reweight(found, {"equal": "equal"})
+    assert {row.refused["reason"] for row in again.rows} == {"statistic_needs_empirical_weights"}
+    assert again.not_available == ()
+
+
+def test_wrong_levels_are_one_error_that_names_each_entry():
+    lines = SPEC.replace("success = true }", "success = yes }".replace("yes", "'yes'")).replace(
+        "[weights]",
+        "step = { gain = { view = 'quote' }, where = { kind = 'raed' } }\n"
+        "apart = { gain = { view = 'quote' }, between = { kind = ['read', 'no'] } }\n[weights]",
+    )
+    spec = fc.parse_spec(lines)
+    with pytest.raises(fc.ContrastError) as caught:
+        fc.estimate(fc.read_scores(spec, table()), spec)
+    assert str(caught.value).splitlines() == [
+        "ranks: outcome: no transition has success = 'yes'; its levels are ['false', 'true']",
+        "step: where: no transition has kind = 'raed' (did you mean 'read'?); its levels are "
+        "['read', 'write']",
+        "apart: between: no transition has kind = 'no'; its levels are ['read', 'write']",
+    ]
 
 
 def test_declared_weights_are_refused_alone_and_left_out_beside_empirical():

@@ -18,7 +18,8 @@ from fourcorner.bayes.answers import why_not
 from fourcorner.contrasts import gain, omega
 from fourcorner.design import engine
 from fourcorner.design.applied import applied
-from fourcorner.design.beliefs import RULES, values
+from fourcorner.design.beliefs import RULES, endpoint
+from fourcorner.design.beliefs import values as values_of
 from fourcorner.design.breakdowns import breakdowns
 from fourcorner.estimands import Estimand, beliefs
 from fourcorner.measures import BELIEFS, Measure
@@ -85,6 +86,11 @@ def estimated(scores, declared=None, **options):
 
 
 # --- one transition -------------------------------------------------------------------------------
+
+
+def values(before, after, target, kind):
+    """A measure of options that were scored as they are."""
+    return values_of(endpoint(before), endpoint(after), target, kind)
 
 
 def taken(kind, before, after, target=0):
@@ -373,7 +379,7 @@ def test_a_limit_leaves_the_gain_and_no_belief():
     of_beliefs = found.drop(index="g")
     assert (of_beliefs["transitions"] == 2).all()
     assert all(
-        "left out: 1 transitions with an exact gain and no belief" in notes[0]
+        "left out: 1 transitions in which some score is only an upper limit" in notes[0]
         for notes in of_beliefs["notes"]
     )
     moved = [one(*SEED[step], "x")["margin_gain"] for step in (("a", "1"), ("b", "1"))]
@@ -382,7 +388,10 @@ def test_a_limit_leaves_the_gain_and_no_belief():
     refused = estimated(frame(SEED, limits=everywhere), spec(lines))["refused"]
     assert refused["g"] is None
     assert refused["b.pivot"]["reason"] == "no_complete_transition"
-    assert refused["b.pivot"]["message"].endswith("with the exact score of every candidate")
+    assert refused["b.pivot"]["message"] == (
+        "no transition is complete in every cell of the rows of b, with the exact score of every "
+        "candidate; left out: 3 transitions in which some score is only an upper limit"
+    )
 
 
 def test_a_limit_on_another_channel_or_wave_does_not_matter():
@@ -429,7 +438,7 @@ def test_a_wave_that_is_not_there_is_told():
 def test_a_binary_readout_has_the_belief_of_its_differences():
     scores = frame(SEED)
     declared = spec(**{'option_score = "y"': 'option_score = { yes = "yes", no = "no" }'})
-    twice = scores.assign(yes=scores["y"] - 0.5, no=-0.5).drop(columns="y")
+    twice = scores.assign(yes=scores["y"] - 9.5, no=-9.5).drop(columns="y")
     pd.testing.assert_series_equal(estimated(twice, declared)["value"], estimated(scores)["value"])
 
 
@@ -497,6 +506,45 @@ def test_a_row_that_is_an_estimand_too_is_told():
     lines = ASKED + '"b.pivot" = { gain = { view = "q" } }'
     with pytest.raises(fc.SpecError, match=r"its row 'b\.pivot' is an estimand too"):
         estimated(frame(SEED), spec(lines))
+
+
+BINARY = {'option_score = "y"': 'option_score = { yes = "yes", no = "no" }'}
+
+
+@pytest.mark.parametrize("raised", ["x", "z"])
+def test_options_that_tie_but_for_the_rounding_of_yes_less_no_are_tied(raised):
+    assert -112.3 + 112.2 != -0.3 + 0.2
+    tied = {"x": (-0.3, -0.2), "z": (-0.3, -0.2), raised: (-112.3, -112.2), "y": (-5.0, -1.0)}
+    top = {"x": (-5.0, -1.0), "y": (-0.3, -0.2), "z": (-5.0, -1.0)}
+    steps = {("a", "1"): (top, tied), ("b", "1"): (tied, top), ("c", "1"): (tied, tied)}
+    scores = frame(steps)
+    pair = np.array(scores.pop("y").tolist())
+    scores = scores.assign(yes=pair[:, 0], no=pair[:, 1])
+    found = estimated(scores, spec(**BINARY))
+    # with x and z tied on top nobody is alone there; x has a margin of zero, before less than it
+    assert found["value"][["b.pivot", "b.damage", "b.repair"]].tolist() == [0, 0, 0]
+    same = scores[scores["task"] == "c"]
+    same = pd.concat([same, same.assign(task="d")])
+    still = estimated(same, spec(**BINARY))["value"]
+    assert still["b.surprise"] == still["b.entropy_movement"] == 0
+    lines = '[estimands]\ntop = { agreement = "layout", at = { view = "q" }, state = "after" }'
+    assert estimated(same, spec(lines, **BINARY))["value"]["top"] == 0  # a tie agrees with nothing
+
+
+@pytest.mark.parametrize(("lost", "kept"), ["xy", "yx"])
+def test_averages_that_tie_but_for_rounding_are_tied(lost, kept):
+    apart = 1000.1 - 999.9
+    assert apart / 2 != (0.1 + 0.1) / 2
+    steps = {(task, "1"): ({kept: 0.1, lost: 0.1, "z": 9.0},) * 2 for task in "ab"}
+    scores = frame(steps)
+    at = (scores["phase"] == "a") & (scores["option"] == lost)
+    scores.loc[at, "y"] = np.where(scores.loc[at, "layout"] == "1", 1000.1, -999.9)
+    scores.loc[(scores["phase"] == "a") & (scores["option"] == "z"), "y"] = -9.0
+    found = estimated(scores)["value"]
+    assert found[["b.pivot", "b.damage", "b.repair"]].tolist() == [0, 0, 0]
+    scores.loc[(scores["phase"] == "b") & (scores["option"] == "z"), "y"] = -9.0
+    still = estimated(scores)["value"]
+    assert still["b.surprise"] == still["b.entropy_movement"] == 0
 
 
 # --- the bundled traces, by step type -------------------------------------------------------------

@@ -19,7 +19,8 @@ from fourcorner.contrasts import gain, omega
 from fourcorner.design import engine
 from fourcorner.design.bounds import censoring_bounds, of_cells
 from fourcorner.design.breakdowns import breakdowns
-from fourcorner.estimands import Estimand
+from fourcorner.design.options import Options
+from fourcorner.estimands import Estimand, as_estimands
 from fourcorner.weights import TargetWeights, resolve_all
 from scored import dataset
 
@@ -209,6 +210,120 @@ def test_from_a_table_of_option_scores():
     assert mean.notes[-1].startswith("unbounded above, at least 1.33333")
     assert share.value == 0.0
     assert share.notes[0].startswith("1 of 3 transitions are censored")
+
+
+# --- rows of families -----------------------------------------------------------------------------
+
+FAMILIES = """
+kind = "scores"
+[data]
+option_score = "logprob"
+candidate = "candidate"
+target = "target"
+censored = "censored"
+unit = "task"
+change = { column = "state", before = "before", after = "after" }
+channel = { view = ["a", "b"] }
+attributes = ["success"]
+[estimands]
+stable = { signs = { view = ["a", "b"] }, dead_zones = [0.5] }
+belief = { beliefs = { view = "b" } }
+ranks = { auc = { view = ["a", "b"] }, outcome = { success = true } }
+middle = { gain = { view = "b" }, statistic = "median" }
+same = { agreement = { view = ["a", "b"] }, state = "after" }
+"""
+MARGINS = {  # before and after at view a, then at view b
+    "p": (1.0, 2.0, 1.5, 3.0),
+    "q": (2.0, 1.0, 1.0, 5.0),
+    "r": (1.0, 4.0, 2.0, 1.0),
+    "s": (1.0, 1.5, 1.0, 2.0),
+}
+PLACES = [("a", "before"), ("a", "after"), ("b", "before"), ("b", "after")]
+
+
+def read_families(limits, blank=()):
+    """The target at 0, a rival as far below as the margin, another one two below that."""
+    rows = [
+        (task, "t", task in "pr", *place, option, score, (task, *place, option) in limits)
+        for task, margins in MARGINS.items()
+        for place, margin in zip(PLACES, margins, strict=True)
+        for option, score in (("t", 0.0), ("y", -margin), ("z", -margin - 2))
+        if (task, *place, option) not in blank
+    ]
+    columns = ["task", "target", "success", "view", "state", "candidate", "logprob", "censored"]
+    spec = parse_spec(FAMILIES)
+    asked = list(as_estimands(spec).values())
+    data = read_scores(spec, pd.DataFrame(rows, columns=columns))
+    weights = resolve_all({"empirical": "empirical"}, [""])
+    return engine.sample(data), asked, weights
+
+
+def means(tasks, extra=0.0):
+    """Mean gains at views a and b, and their difference, with some added to the first task's b."""
+    gains = np.array([np.diff(MARGINS[task])[[0, 2]] for task in tasks])
+    gains[0, 1] += extra
+    first, second = gains.mean(axis=0)
+    return first, second, second - first
+
+
+def test_means_of_families_have_bounds_of_all_their_transitions():
+    # after the change, at view b, the nearest rival of p is at most where it is: 0 to 2 lower;
+    # the far rival of q is only a limit, which leaves its margin and not its belief; s has no
+    # score of it at view a, so no first gain
+    limits = {("p", "b", "after", "y"), ("q", "b", "before", "z")}
+    rows = censoring_bounds(*read_families(limits, {("s", "a", "before", "z")}))
+    found = {row.name: row for row in rows}
+    assert list(found) == ["stable.gain.first", "stable.gain.second", "stable.omega",
+                           "belief.margin_gain"]  # fmt: skip
+    families = [found[f"stable.{row}"] for row in ("gain.first", "gain.second", "omega")]
+    known, least, most = means("qr"), means("pqr"), means("pqr", 2.0)
+    for row, value, *ends in zip(families, known, least, most, strict=True):
+        assert row.value == pytest.approx(value)
+        assert row.interval == pytest.approx(tuple(ends))
+        assert (row.method, row.transitions) == ("censoring_bounds", 3)
+        assert row.notes[0] == "1 of 3 transitions are censored; the value is of the others"
+    belief = found["belief.margin_gain"]
+    assert belief.value == pytest.approx(means("rs")[1])
+    assert belief.interval == pytest.approx((means("pqrs")[1], means("pqrs", 2.0)[1]))
+    assert belief.notes[0] == "2 of 4 transitions are censored; the value is of the others"
+
+
+def test_an_open_side_of_a_family_is_said():
+    rows = censoring_bounds(*read_families({("q", "a", "after", "t")}))
+    found = {row.name: row.notes[-1] for row in rows}
+    assert set(found) == {"stable.gain.first", "stable.gain.second", "stable.omega"}
+    assert found["stable.gain.first"].startswith(f"unbounded below, at most {means('pqrs')[0]:g}")
+    assert found["stable.omega"].startswith(f"unbounded above, at least {means('pqrs')[2]:g}")
+
+
+def test_every_row_without_bounds_says_how_many_are_out_because_of_a_limit():
+    limits = {("p", "b", "after", "y"), ("q", "b", "before", "z"), ("r", "a", "after", "t")}
+    data, asked, weights = read_families(limits, {("s", "a", "before", "z")})
+    out = {  # by row, whose margins, beliefs or top candidates are not known
+        **{item.name: 2 for item in asked if item.family == "stable"},  # p and r
+        **{item.name: 2 for item in asked if item.family == "belief"},  # p and q
+        **{item.name: 2 for item in asked if item.family == "ranks"},
+        "middle": 1,
+        "same": 1,
+    }
+    rows = engine.run(data, asked, weights, Options(draws=0))
+    assert {row.name for row in rows} == set(out)
+    for row in rows:
+        if row.refused is None:
+            said = [note for note in row.notes if note.startswith("left out")]
+            what = f"{out[row.name]} transitions in which some score is only an upper limit"
+            assert said == [f"left out: {what}"]
+    assert sum(row.refused is not None for row in rows) == 3  # ranks: those left have one outcome
+
+
+def test_transitions_that_are_not_asked_for_are_not_counted_as_left_out():
+    data, _, weights = read_families({("p", "b", "after", "y"), ("q", "b", "after", "y")})
+    for about in ({"where": {"success": ("true",)}}, {"between": ("success", "false", "true")}):
+        asked = Estimand("middle", gain(view="b"), "median", **about)
+        (row,) = engine.run(data, [asked], weights, Options(draws=0))
+        count = 1 if "where" in about else 2
+        what = f"{count} transitions in which some score is only an upper limit"
+        assert f"left out: {what}" in row.notes
 
 
 def test_without_a_censored_score_there_are_no_bounds():

@@ -1,20 +1,31 @@
 """What the docs and docstrings say of the repository is so."""
 
+import ast
 import doctest
 import importlib
+import itertools
 import pkgutil
 import re
 from dataclasses import fields
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import fourcorner
+from fourcorner import results
+from fourcorner.auditing import design_audit
 from fourcorner.sections import Section
+from fourcorner.simulate import COHORTS
 from fourcorner.spec import DesignSpec, ModelSpec, SamplerSpec
 
 REPO = Path(__file__).parents[1]
 SOURCES = sorted((REPO / "src").rglob("*.py"))
+PAGES = [
+    *(REPO / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted((REPO / "docs").glob("*.md")),
+    *sorted((REPO / "data-samples").glob("*.md")),
+]
 MODULES = [
     found.name
     for found in pkgutil.walk_packages(fourcorner.__path__, "fourcorner.")
@@ -28,14 +39,13 @@ def test_every_test_and_result_that_a_docstring_names_exists(path):
     assert [name for name in named if not (REPO / name).is_file()] == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/priors.md", "docs/spec.md"])
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPO)))
 def test_every_path_that_a_page_names_exists(page):
-    text = (REPO / page).read_text()
-    named = re.findall(
-        r"`((?:src|models|docs|data-samples|notebooks|benchmarks|tests)/[\w./-]*)`", text
-    )
-    named += re.findall(r"\]\(([\w./-]+)\)", text)
-    assert [name for name in named if not (REPO / name).exists()] == []
+    text = page.read_text()
+    folders = "src|models|docs|data-samples|notebooks|benchmarks|tests"
+    named = [REPO / name for name in re.findall(rf"`((?:{folders})/[\w./-]*)`", text)]
+    named += [page.parent / name for name in re.findall(r"\]\(([\w./-]+)\)", text)]
+    assert [str(path) for path in named if not path.exists()] == []
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -70,6 +80,8 @@ unit = "task"
 change = { column = "state", before = "before", after = "after" }
 [estimands]
 NAME = { gain = {} }
+[criteria]
+NAME = { signs = { NAME = "+" } }
 [model]
 [priors]
 [sampler]
@@ -81,6 +93,7 @@ HEADINGS = {
     "`[data] change`": "data.change",
     "`[data] option_score` of a binary readout": "data.option_score",
     "`[estimands]`, for each name": "estimands.NAME",
+    "`[criteria]`, for each name": "criteria.NAME",
     "`[model]`": "model",
     "`[priors]`": "priors",
     "`[sampler]`": "sampler",
@@ -88,16 +101,15 @@ HEADINGS = {
 }
 
 
-def documented():
-    """Key to its row of the page, by heading."""
-    pieces = re.split(r"^## ", (REPO / "docs" / "spec.md").read_text(), flags=re.MULTILINE)[1:]
+def documented(page="spec.md"):
+    """Key to the cells of its row of a page, by heading."""
+    text = (REPO / "docs" / page).read_text()
     found = {}
-    for piece in pieces:
+    for piece in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         heading, _, body = piece.partition("\n")
-        rows = [
-            line.strip("|").split(" | ") for line in body.splitlines() if line.startswith("| `")
-        ]
-        found[heading] = {row[0].strip(" `"): [cell.strip() for cell in row[1:]] for row in rows}
+        lines = [line for line in body.splitlines() if line.startswith("| `")]
+        rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+        found[heading] = {key: row[1:] for row in rows for key in re.findall(r"`([^`]+)`", row[0])}
     return found
 
 
@@ -126,3 +138,109 @@ def test_the_page_of_the_spec_gives_the_defaults_of_the_code(heading, kind):
         default = rows[item.name][1]
         if item.default is not None:
             assert default.strip('`"') == str(item.default).lower(), item.name
+
+
+TINY = """
+kind = "scores"
+[data]
+score = "margin"
+unit = "task"
+change = { column = "state", before = "before", after = "after" }
+channel = { view = ["quote", "generated"] }
+[estimands]
+quote_gain = { gain = { view = "quote" } }
+[criteria]
+helps = { signs = { quote_gain = "+" } }
+[design]
+draws = 100
+"""
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    """Scores of twelve units in two views, and their spec."""
+    levels = (range(12), ("before", "after"), ("quote", "generated"))
+    rows = [(f"t{i}", state, view) for i, state, view in itertools.product(*levels)]
+    table = pd.DataFrame(rows, columns=["task", "state", "view"])
+    table["margin"] = [(7 * i) % 11 for i in range(len(table))]
+    spec = fourcorner.parse_spec(TINY)
+    return fourcorner.read_scores(spec, table), spec
+
+
+def test_the_page_of_results_lists_every_key_of_the_document(tiny):
+    assert list(documented("results.md")["The document"]) == list(design_audit(*tiny).document())
+
+
+@pytest.mark.parametrize(
+    ("heading", "kind"),
+    [
+        ("A row of `estimates`", results.Estimate),
+        ("A row of `criteria`", results.Criterion),
+        ("A part of a criterion", results.CriterionPart),
+        ("A row of `breakdowns`", results.Breakdown),
+        ("A row of `probabilities`", results.Probability),
+        ("A row of `checks`", results.Check),
+    ],
+)
+def test_the_page_of_results_lists_every_field_of_a_row(heading, kind):
+    assert set(documented("results.md")[heading]) == {item.name for item in fields(kind)}
+
+
+def test_the_page_of_results_lists_every_reason_of_a_refusal():
+    written = set()
+    for name in MODULES:
+        module = importlib.import_module(name)
+        tree = ast.parse(Path(module.__file__).read_text())
+        for found in (node for node in ast.walk(tree) if isinstance(node, ast.Dict)):
+            for key, value in zip(found.keys, found.values, strict=True):
+                if isinstance(key, ast.Constant) and key.value == "reason":
+                    named = isinstance(value, ast.Name)
+                    written.add(getattr(module, value.id) if named else value.value)
+    assert set(documented("results.md")["Reasons of a refusal"]) == written
+
+
+def test_the_page_of_python_lists_every_name_of_the_package():
+    page = documented("python.md")
+    listed = [name for rows in page.values() for name in rows]
+    assert sorted(listed) == sorted(fourcorner.__all__)
+    errors = {name for name in fourcorner.__all__ if name in vars(fourcorner.errors)}
+    assert set(page["Errors"]) == errors
+
+
+def test_what_the_page_of_python_asks_can_be_asked(tiny):
+    text = (REPO / "docs" / "python.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    table = pd.DataFrame({"trajectory": ["a", "b"], "task_family": ["f", "f"], "words": [3, 5]})
+    given = {"scores": tiny[0], "table": table}
+    exec("".join(blocks), given)
+    assert table["donor"].tolist() == ["b", "a"]
+    assert set(given["found"]["name"]) == {"quote", "made"}
+
+
+def test_the_index_of_cohorts_names_every_file_and_every_spec():
+    folder = REPO / "data-samples"
+    text = (folder / "README.md").read_text()
+    rows = re.findall(r"^\| \[`(\w+)`\]\((\w+\.md)\) \| (.*?) \| (.*?) \|", text, re.MULTILINE)
+    listed = {sheet: set(re.findall(r"`([\w.]+)`", files)) for _, sheet, files, _ in rows}
+    assert set(listed) == {path.name for path in folder.glob("*.md")} - {"README.md"}
+    cohorts = [set(cohort()) for cohort in COHORTS]
+    assert sorted(map(sorted, listed.values())) == sorted(map(sorted, cohorts))
+    for sheet, files in listed.items():
+        first = re.findall(r"^\| `([\w.]+)` \|", (folder / sheet).read_text(), re.MULTILINE)
+        assert files <= set(first), sheet
+    specs = re.findall(r"`models/(\w+\.toml)`", " ".join(row[3] for row in rows))
+    assert sorted(specs) == sorted(path.name for path in (REPO / "models").glob("*.toml"))
+
+
+def test_the_readme_names_every_notebook():
+    text = (REPO / "README.md").read_text().partition("\n## What is where")[2]
+    notebooks = {path.stem for path in (REPO / "notebooks").glob("*.ipynb")}
+    assert notebooks - set(re.findall(r"`(\w+)`", text)) == set()
+
+
+def test_the_readme_says_what_every_bundled_spec_asks():
+    text = (REPO / "README.md").read_text()
+    section = text.partition("\n## Bundled studies")[2].partition("\n## ")[0]
+    first = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
+    listed = re.findall(r"`(\w+)`", " ".join(first))
+    assert sorted(listed) == sorted(path.stem for path in (REPO / "models").glob("*.toml"))

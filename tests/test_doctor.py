@@ -99,22 +99,136 @@ def test_many_rows_are_counted_about_right_and_said_to_be(tmp_path, monkeypatch)
         assert by[few]["distinct"] == frame[few].nunique()
 
 
-def test_the_suggested_spec_of_the_cube_is_a_spec_that_runs(tmp_path):
-    found = doctor.describe_table(fits.REPO / "data-samples" / "retrieval_cube.csv")
-    assert found["suggestion"]["open"] == []
-    spec = fc.parse_spec(found["suggestion"]["spec"], directory=fits.REPO / "data-samples")
-    ours = fits.cube().spec.data
-    assert (spec.data.unit, spec.data.score, spec.data.stratum) == (
-        "trajectory",
-        "margin",
+BUNDLED = sorted(
+    path.name
+    for path in (fits.REPO / "data-samples").iterdir()
+    if path.suffix in {".csv", ".parquet"}
+)
+REAL = fits.REPO.parent / "shared" / "real"
+READABLE = ("alpaca_eval_logprob_margins", "cje_arena_policies", "llmbar_published_statistics")
+
+
+def runs(path):
+    """The suggested spec as it is, and what the doctor says of it and its table."""
+    suggestion = doctor.describe_table(path)["suggestion"]
+    assert suggestion["open"] == []
+    spec = fc.parse_spec(suggestion["spec"], directory=path.parent)
+    return spec, doctor.describe_scores(fc.read_scores(spec), spec)
+
+
+def columns_of(data):
+    """The columns that a spec gives a part, by part; levels as sets, whatever their order."""
+    keys = ("score", "option_score", "candidate", "target", "unit", "transition", "change")
+    more = ("before", "after", "session", "endpoint", "stratum")
+    return {
+        **{key: getattr(data, key) for key in (*keys, *more)},
+        **{key: {k: set(v) for k, v in getattr(data, key).items()} for key in FACTORS},
+        "attributes": set(data.attributes),
+    }
+
+
+FACTORS = ("channel", "replicate")
+
+
+@pytest.mark.parametrize("name", ["retrieval_cube", "global_replay", "protocol"])
+def test_the_suggested_spec_has_the_columns_of_the_bundled_one(name):
+    ours = fc.read_spec(fits.REPO / "models" / f"{name}.toml").data
+    found = fc.parse_spec(
+        doctor.describe_table(fits.REPO / "data-samples" / ours.path.split("/")[-1])["suggestion"][
+            "spec"
+        ]
+    )
+    assert columns_of(found.data) == columns_of(ours)
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_the_suggested_spec_of_a_bundled_table_runs_and_identifies_what_it_asks(name):
+    _, found = runs(fits.REPO / "data-samples" / name)
+    assert found["estimands"]
+    assert all(row["identified"] and row["units"] > 0 for row in found["estimands"])
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real tables are not here")
+@pytest.mark.parametrize("name", READABLE)
+def test_the_suggested_spec_of_a_real_table_runs(name):
+    spec, found = runs(REAL / f"{name}.csv.gz")
+    assert any(row["identified"] for row in found["estimands"])  # not all levels have a score
+    assert {declared.kind for declared in spec.estimands.values()} == {"agreement"}
+
+
+def test_a_row_for_each_candidate_is_read_as_option_scores(tmp_path):
+    frame = scored(tasks=20)
+    options = pd.concat([frame.assign(answer=letter) for letter in "abc"], ignore_index=True)
+    options = options.rename(columns={"margin": "logprob"})
+    options["gold"] = options["task"].map(lambda task: "abc"[int(task[1:]) % 3])
+    options["logprob"] += np.arange(len(options)) / 1000
+    text = described(tmp_path, options)["suggestion"]["spec"]
+    spec = fc.parse_spec(text)
+    assert (spec.data.option_score, spec.data.score) == ("logprob", None)
+    assert (spec.data.candidate, spec.data.target, spec.data.stratum) == (
+        "answer",
+        "gold",
         "target",
     )
-    assert (spec.data.change, spec.data.before, spec.data.after) == ("state", "before", "after")
-    assert {k: set(v) for k, v in spec.data.channel.items()} == {
-        k: set(v) for k, v in ours.channel.items()
+    margins = fc.read_scores(spec, options)
+    assert margins.sizes["transition"] == 20
+    other = described(tmp_path, options.assign(gold="d"))["suggestion"]
+    assert other["open"] == ["target"]
+    assert 'target = "?"' in other["spec"]
+
+
+def test_without_a_change_agreement_rates_are_asked_for(tmp_path):
+    judged = pd.DataFrame(
+        [
+            (f"t{i:02d}", judge, order, (i * 7 + k + 3 * o) % 5 / 2)
+            for i in range(30)
+            for k, judge in enumerate(("ann", "bob", "cat"))
+            for o, order in enumerate(("AB", "BA"))
+        ],
+        columns=["item", "judge", "order", "rating"],
+    )
+    found = described(tmp_path, judged)["suggestion"]
+    assert found["open"] == []
+    spec = fc.parse_spec(found["spec"])
+    assert spec.data.change is None
+    assert {name: declared.kind for name, declared in spec.estimands.items()} == {
+        "order_agreement": "agreement",
+        "judge_agreement": "agreement",
     }
-    assert spec.data.replicate == ours.replicate
-    assert fc.read_scores(spec)["score"].size == fc.read_scores(fits.cube().spec)["score"].size
+    assert spec.estimands["order_agreement"].factor == "order"
+    assert dict(spec.estimands["judge_agreement"].levels) == {"judge": ("ann", "bob")}
+    rows = fc.estimate(fc.read_scores(spec, judged), spec).set_index("name")
+    ann, bob = (
+        judged[judged["judge"] == judge].set_index(["item", "order"])["rating"]
+        for judge in ("ann", "bob")
+    )
+    same = (ann == bob.loc[ann.index]).mean()
+    assert rows.loc["judge_agreement", "value"] == pytest.approx(same)
+
+
+def test_names_that_a_spec_cannot_take_are_left_out_and_told(tmp_path):
+    frame = scored(waves=("w1", "w2"), tasks=20).rename(columns={"view": "sample"})
+    text = described(tmp_path, frame)["suggestion"]["spec"]
+    spec = fc.parse_spec(text)
+    assert spec.data.channel == {}
+    assert '# no part yet: "sample", its name is a word of the package' in text
+
+
+def test_a_column_that_rows_do_not_differ_by_is_no_factor(tmp_path):
+    frame = scored(tasks=20)
+    frame["said"] = np.where(frame["margin"] > 0, "yes", "no")
+    text = described(tmp_path, frame)["suggestion"]["spec"]
+    assert set(fc.parse_spec(text).data.channel) == {"view"}
+    assert '# no part yet: "said", the other columns tell rows apart already' in text
+
+
+def test_a_factor_is_fixed_where_nobody_scored_some_combination(tmp_path):
+    one, two = (scored(tasks=20).assign(stack=stack) for stack in ("big", "small"))
+    frame = pd.concat([one, two[two["view"] == "direct"]])
+    spec = fc.parse_spec(described(tmp_path, frame)["suggestion"]["spec"])
+    assert dict(spec.estimands["omega"].at) == {"stack": ("big",)}
+    found = doctor.describe_scores(fc.read_scores(spec, frame), spec)
+    assert all(row["identified"] for row in found["estimands"])
 
 
 def test_a_part_that_cannot_be_guessed_is_a_question_mark(tmp_path):

@@ -8,7 +8,7 @@ from fourcorner import names
 from fourcorner.contrasts import diagonal, endpoint_shift, gain, omega, shapley
 from fourcorner.errors import ContrastError, SpecError
 from fourcorner.estimands import Estimand, as_estimands, modifiers
-from fourcorner.report import words
+from fourcorner.report.meaning import meaning
 from fourcorner.spec import parse_spec
 
 HEADER = """
@@ -321,7 +321,7 @@ def test_whom_an_estimand_is_about_is_said_wherever_it_is_described(key, said):
     )
     spec = parse_spec(ABOUT + lines)
     for name, declared in spec.estimands.items():
-        assert words.meaning(declared).endswith(f"; {said}"), name
+        assert meaning(declared).endswith(f"; {said}"), name
     for built in as_estimands(spec).values():
         coordinate = said.replace("answer", "stratum")  # Python names the stratum's coordinate
         assert built.description.endswith(f"; {coordinate}")
@@ -331,7 +331,7 @@ def test_everything_that_an_estimand_is_about_is_said():
     (declared,) = parse_spec(
         f"{ABOUT}a = {{ gain = {{ view = 'quote', depth = 2 }}, {EVERYTHING} }}"
     ).estimands.values()
-    assert words.meaning(declared) == (
+    assert meaning(declared) == (
         "after minus before at view = quote and depth = 2; where artifact = true minus where "
         "artifact = false; where step_type = x or y; where answer = yes; averaged over the waves "
         "w1 and w3; every unit counts alike, whatever its number of transitions"
@@ -341,7 +341,7 @@ def test_everything_that_an_estimand_is_about_is_said():
 
 def test_an_allocation_says_whose_share_it_is_and_what_does_not_cancel():
     spec = parse_spec(f"{ABOUT}{SHARES}")
-    change, depth = (words.meaning(declared) for declared in spec.estimands.values())
+    change, depth = (meaning(declared) for declared in spec.estimands.values())
     move = "after at depth = 2 minus before at depth = 1"
     assert change == f"the part that state has (Shapley) in {move}; view = quote"
     assert depth.startswith(f"the part that depth has (Shapley) in {move}; a level of its own")
@@ -351,7 +351,7 @@ def test_an_allocation_says_whose_share_it_is_and_what_does_not_cancel():
     assert "cancel" not in found["share.state"].description
     held = 'a = { allocation = ["depth"], state = "after", at = { view = "quote" } }'
     (declared,) = parse_spec(f"{ABOUT}{held}").estimands.values()
-    assert "in after at depth = 2 minus after at depth = 1;" in words.meaning(declared)
+    assert "in after at depth = 2 minus after at depth = 1;" in meaning(declared)
 
 
 def test_a_description_names_the_statistic_that_is_no_mean():

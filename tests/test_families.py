@@ -8,16 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fourcorner import names
+from fourcorner import measures, names
 from fourcorner.auditing import design_audit
 from fourcorner.estimands import as_estimands
+from fourcorner.estimands.declared import CONTRASTS, ROWS
 from fourcorner.report import families, html, lines, partplot, plots, svg, terminal, verdict, words
 from fourcorner.report.claims import claims
 from fourcorner.report.findings import findings
+from fourcorner.report.meaning import SAID, meaning
 from fourcorner.report.panels import parts
 from fourcorner.results import Breakdown
 from fourcorner.scores import read_scores
 from fourcorner.spec import parse_spec
+from fourcorner.spec.kinds import KINDS, OWN_KEYS
 from test_panels import part
 from test_report import PROVENANCE, Page, check, estimate, fitted
 from test_report import SPEC as FACE
@@ -240,6 +243,28 @@ def test_what_rescaling_does_is_said_once_for_each_mixture_and_in_no_note(audit,
     assert "calibration: " not in page.text
 
 
+def test_the_mean_interaction_has_the_flips_of_the_mean_gains_as_numbers(audit):
+    """Gains of one sign turn at their ratio, gains of opposite signs at a share of the second."""
+    by = {(row.name, row.weights): row for row in audit.rows}
+    for weights in ("empirical", "equal_target"):
+        first, second = (by[f"stable.gain.{of}", weights].value for of in ("first", "second"))
+        row = by["stable.omega", weights]
+        one_sign = first * second > 0
+        assert row.flip_ratio == (pytest.approx(first / second) if one_sign else None)
+        share = None if one_sign else pytest.approx(first / (first - second))
+        assert row.flip_share == share
+    turned = table().assign(margin=lambda x: x["margin"] * np.where(x["view"] == "direct", 1, -1))
+    other = {(row.name, row.weights): row for row in audited(frame=turned).rows}
+    for weights in ("empirical", "equal_target"):
+        was, now = by["stable.omega", weights], other["stable.omega", weights]
+        assert (was.flip_ratio is None) == (now.flip_share is None)
+        assert (was.flip_share is None) == (now.flip_ratio is None)
+    rest = [row for row in audit.rows if row.name != "stable.omega"]
+    assert all(row.flip_ratio is None and row.flip_share is None for row in rest)
+    whose = {name: estimand.family for name, estimand in as_estimands(audit.spec).items()}
+    assert {row.name: row.family for row in audit.rows} == whose
+
+
 def test_a_mark_stands_at_the_value_and_not_at_the_count(audit, page):
     (row,) = [row for row in audit.rows
               if (row.name, row.weights) == ("stable.zero", "empirical")]  # fmt: skip
@@ -269,7 +294,7 @@ def test_refusals_of_a_family_for_one_reason_are_one_claim():
 def test_a_refusal_of_one_row_names_the_row():
     text = SPEC.replace('stratum = "target"', 'scale = ["view"]\nstratum = "target"')
     named = {claim.name for claim in claims(audited(text)).refusals}
-    assert named == {"omega", "stable.omega"}
+    assert named == {"omega", "stable.omega", "stable.beyond_0.25"}
 
 
 def test_checks_that_were_not_run_are_said_once_for_a_family(audit, collected):
@@ -410,7 +435,66 @@ def test_parts_say_what_they_add(page):
     assert "adds" not in rows["layout = L0"][1]
 
 
+# The kinds of families and estimands, each with its entry in every table
+
+
+def test_every_kind_is_built_by_one_rule_and_has_its_words():
+    alone = {name for name, kind in KINDS.items() if not (kind.measured or kind.of_others)}
+    measured = {name for name, kind in KINDS.items() if kind.measured}
+    assert set(CONTRASTS) == alone
+    assert set(ROWS) == measured == set(measures.FAMILIES)
+    assert set(SAID) == set(KINDS)
+    assert {name for name, kind in KINDS.items() if kind.family} == measured - {"agreement"}
+    assert all(set(kind.needs) <= set(kind.takes) <= set(OWN_KEYS) for kind in KINDS.values())
+
+
+def test_a_row_of_a_family_is_of_the_kind_of_its_entry(audit):
+    for estimand in as_estimands(audit.spec).values():
+        if estimand.family is not None:
+            assert estimand.measure.family == audit.spec.estimands[estimand.family].kind
+
+
 # The terminal, and text that users wrote
+
+
+MIXED = "a_third_mixture = { mix = { empirical = 0.5, equal_target = 0.5 } }"
+LONG = "an_estimand_whose_name_is_longer_than_any_column_has_room_for_it"
+
+
+def printed_by(found, capsys):
+    terminal.audit(found)
+    return capsys.readouterr().out.splitlines()
+
+
+def test_names_and_values_are_whole_whatever_the_number_of_mixtures(capsys):
+    """Where three mixtures do not fit side by side each row has a line for each of them."""
+    text = SPEC.replace("[design]", f"{MIXED}\n[design]").replace("stable =", f"{LONG}_too =")
+    found = audited(text.replace("omega = {", f"{LONG} = {{", 1))
+    lines_of = printed_by(found, capsys)
+    assert LONG in lines_of
+    heading = next(place for place, line in enumerate(lines_of) if line.startswith(f"{LONG}_too "))
+    own = [name for name in as_estimands(found.spec) if name.startswith(f"{LONG}_too.")]
+    shown = lines_of[heading + 2 : heading + 2 + 4 * len(own)]
+    assert shown[::4] == [name.removeprefix(f"{LONG}_too.") for name in own]
+    collected = {(x.estimand.name, x.weights): x for x in lines.collect(found)}
+    for place, name in enumerate(own):
+        block = shown[4 * place + 1 : 4 * place + 4]
+        for line, weights in zip(block, found.spec.weights, strict=True):
+            assert line.split()[0] == weights
+            mine = collected[name, weights]
+            assert words.estimate(mine.design, mine.places) in line
+
+
+def test_a_mixture_without_any_row_of_a_family_is_not_shown(audit, page, capsys):
+    """An AUC goes with the empirical mixture alone."""
+    ranks = next(x for x in families.families(audit, lines.collect(audit)) if x.kind == "auc")
+    assert ranks.weights == ("empirical",)
+    heading = next(line for line in printed_by(audit, capsys) if line.startswith("ranks "))
+    assert heading.split() == ["ranks", "empirical", "transitions"]
+    (table_of,) = [
+        found for found in page.tables if found[0][0] == "Row" and found[1][0].startswith("first")
+    ]
+    assert table_of[0] == ["Row", "empirical", "Units"]
 
 
 def test_the_terminal_has_one_line_for_each_row_of_a_family(audit, capsys):
@@ -468,7 +552,7 @@ def test_a_measure_says_itself_what_it_does_with_waves(kind, several):
     ending = after[after.index("[weights]") :]
     for waves, said in ((["1", "2"], several), (["1"], "in the wave 1")):
         spec = parse_spec(f"{before}[estimands]\na = {{ {kind}, wave = {waves} }}\n{ending}")
-        assert words.meaning(spec.estimands["a"]).endswith(f"; {said}")
+        assert meaning(spec.estimands["a"]).endswith(f"; {said}")
         assert all(x.description.endswith(f"; {said}") for x in as_estimands(spec).values())
 
 
@@ -501,3 +585,17 @@ def test_a_comparison_stands_beside_the_gains_of_its_own_waves():
     assert "gains" not in said["first"]["empirical"]  # nobody asked for those of wave 1
     assert "gains" not in said["middle"]["empirical"]
     assert set(said["middle"]) == {"empirical"}  # a median has no row under other mixtures
+
+
+def test_an_undefined_draw_of_an_auc_lacks_a_class_of_the_outcome_and_no_stratum():
+    """Two units of ten succeed: about a tenth of the draws have neither."""
+    frame = table().assign(success=lambda x: x["task"].isin(["u0", "u1"]))
+    text = SPEC.replace('attributes = ["step_type"]', 'attributes = ["success"]')
+    found = audited(text.replace('step_type = "plan"', "success = true"), frame)
+    (row,) = [row for row in found.rows if row.name == "ranks.first"]
+    assert 0 < row.undefined_draws < 40
+    assert any(
+        note.startswith(f"{row.undefined_draws} of 100 draws had fewer than two classes of the")
+        for note in row.notes
+    )
+    assert not any("needed stratum" in note for note in row.notes)

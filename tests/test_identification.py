@@ -21,7 +21,7 @@ from fourcorner.contrasts import (
     scale_refusal,
 )
 from fourcorner.errors import ContrastError
-from fourcorner.report import words
+from fourcorner.report import reasons
 
 EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
 FACE = {"state": ("before", "after"), "view": ("direct", "generated")}
@@ -210,7 +210,7 @@ def test_a_corner_that_restrictions_fill_in_by_hand():
         [{"state": "after", "view": "generated"}],
     ]
     assert [step["by"] for step in found["witness"]["shift"]] == [1.0, 1.0]
-    said = words.refusal(found)
+    said = reasons.refusal(found)
     assert "scores changed together by +1.00 at (after, view = direct) and +1.00 at (after" in said
     assert found["witness"]["moves_contrast"] == 1.0
 

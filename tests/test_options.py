@@ -138,14 +138,53 @@ def test_a_declared_candidate_without_a_row_leaves_the_endpoint_incomplete():
 
 
 def test_a_binary_readout_scores_a_candidate_by_the_difference_of_its_two_columns():
-    rows = options(flat(TWO, EVEN)).assign(no=0.25).rename(columns={"logprob": "yes"})
-    rows.loc[rows["option"] == "x", "no"] = 1.0
+    rows = options(flat(TWO, EVEN)).assign(no=-4.75).rename(columns={"logprob": "yes"})
+    rows["yes"] -= 5.0
+    rows.loc[rows["option"] == "x", "no"] = -4.0
     found = read_scores(spec(option_score='{ yes = "yes", no = "no" }'), rows)
     # the target loses 1 and its rivals .25: margins 1.5 - .75 and -1 - .75
     np.testing.assert_allclose(scores.cells(found).values, [[0.75, -1.75]] * 2)
     rows.loc[0, "no"] = np.nan
     found = read_scores(spec(option_score='{ yes = "yes", no = "no" }'), rows)
     assert np.isnan(scores.cells(found).values).sum() == 1
+
+
+@pytest.mark.parametrize("kind", [float, str])
+def test_a_log_probability_above_zero_is_a_fault_that_says_what_to_write(kind):
+    rows = options(flat(TWO, EVEN)).assign(no=-0.25).rename(columns={"logprob": "yes"})
+    rows["yes"] -= 5.0
+    declared = spec(option_score='{ yes = "yes", no = "no" }')
+    rows.loc[3, "yes"] = 0.0  # certain
+    rows.loc[4, "no"] = 1e-7  # certain but for rounding
+    rows.loc[5, "no"] = np.nan
+    read_scores(declared, rows.astype({"yes": kind, "no": kind}))
+    rows.loc[2, "yes"], rows.loc[6, "no"] = 0.75, 1e-3
+    assert faults(declared, rows.astype({"yes": kind, "no": kind})) == (
+        "yes: a log-probability above 0; of probabilities take the logarithm with [data.derive], "
+        'of other scores derive the difference and declare it as option_score = "…": 1 row(s); '
+        "row 3 has '0.75'",
+        "no: a log-probability above 0; of probabilities take the logarithm with [data.derive], "
+        'of other scores derive the difference and declare it as option_score = "…": 1 row(s); '
+        "row 7 has '0.001'",
+    )
+
+
+def test_a_margin_of_differences_that_tie_but_for_rounding_is_zero():
+    assert -112.3 + 112.2 != -0.3 + 0.2
+    rows = options(flat({k: {"x": -112.3, "y": -0.3} for k in "12"}))
+    rows = rows.rename(columns={"logprob": "yes"})
+    rows["no"] = rows["yes"] + 0.1
+    rows["no"] = rows["no"].round(1)
+    after = (rows["id"] == "v") & (rows["phase"] == "a") & (rows["option"] == "x")
+    rows.loc[after, ["yes", "no"]] = -112.3 + 1e-9, -112.2
+    for reducer in ("mean_then_margin", "margin_then_mean"):
+        declared = spec(option_score='{ yes = "yes", no = "no" }', reducer=f'"{reducer}"')
+        found = read_scores(declared, rows)
+        cells = scores.cells(found).values
+        assert cells.ravel()[:3].tolist() == [0, 0, 0]
+        assert cells[1, 1] == pytest.approx(1e-9, rel=1e-3)  # what is more than rounding stays
+        assert found["score"].values[0].tolist() == [[0, 0], [0, 0]]
+        assert scores.cells(scores.as_margins(found)).values.tolist() == cells.tolist()
 
 
 def test_candidates_and_targets_are_compared_as_canonical_text():

@@ -17,7 +17,19 @@ from matplotlib.figure import Figure
 
 from fourcorner import scores
 from fourcorner.auditing import Audit, design_audit
-from fourcorner.report import figures, html, lines, plots, svg, terminal, verdict, words
+from fourcorner.report import (
+    coverage,
+    effects,
+    figures,
+    html,
+    lines,
+    plots,
+    svg,
+    terminal,
+    verdict,
+    words,
+)
+from fourcorner.report.meaning import meaning as in_words
 from fourcorner.report.text import label
 from fourcorner.results import Check, Estimate, Probability
 from fourcorner.spec import parse_spec
@@ -589,7 +601,7 @@ def test_the_cell_map_keeps_sessions_apart():
     assert later == pytest.approx(corner["margin"].mean() + 11, abs=0.006)
     shown = Page(html.render(design_only(text, frame), PROVENANCE)).text
     assert "8 cells (state by channel, in each of 2 sessions); every one was measured." in shown
-    assert "mean over layout, wave within one session, and counts" in shown
+    assert "mean over layout and wave within one session, and counts" in shown
 
 
 # Both engines
@@ -892,7 +904,7 @@ def test_one_stratum_has_no_deviations_and_says_so():
 
 
 def test_too_many_strata_are_not_drawn(monkeypatch, full):
-    monkeypatch.setattr(html, "MOST_DEVIATIONS", 7)  # 2 strata × 4 effects = 8
+    monkeypatch.setattr(effects, "MOST_DEVIATIONS", 7)  # 2 strata × 4 effects = 8
     page = html.render(full, PROVENANCE)
     assert "2 strata are too many to draw" in Page(page).text
     assert "deviations-" not in page
@@ -1215,7 +1227,7 @@ def test_a_contrast_that_no_stratum_may_move_says_so(full):
 )
 def test_an_estimand_is_explained_in_words(declared, meaning):
     spec = parse_spec(SPEC.replace("[weights]", f"asked = {{ {declared} }}\n[weights]"))
-    assert words.meaning(spec.estimands["asked"]) == meaning
+    assert in_words(spec.estimands["asked"]) == meaning
 
 
 def test_only_comparisons_of_gains_are_findings():
@@ -1248,7 +1260,7 @@ def test_a_difference_of_shares_is_no_share():
 def test_reasons_of_what_was_lost_are_counted_in_words(gaps):
     shown = Page(html.render(gaps, PROVENANCE)).text
     for why, count in gaps.funnel["reasons"].items():
-        assert (f"{count:,}: {html.WHY[why]}" in shown) == (count > 0)
+        assert (f"{count:,}: {coverage.WHY[why].format(case='unit')}" in shown) == (count > 0)
 
 
 def test_scale_groups_are_named_with_their_levels_and_orders():

@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fourcorner.results import Check, Estimate, Probability, frame, records, to_json
+from fourcorner.results import Check, Estimate, Probability, frame, read, records, to_json
 
 # Keys that the design document names, in its order, then the extras that the class documents.
 DESIGN_KEYS = [
     "name", "statistic", "weights", "method", "population", "cohort", "value", "interval",
     "interval_kind", "level", "units", "transitions", "undefined_draws", "refused",
 ]  # fmt: skip
-EXTRA_KEYS = ["resampling", "count", "notes"]
+EXTRA_KEYS = ["resampling", "count", "family", "flip_ratio", "flip_share", "notes"]
 PROBABILITY_KEYS = ["name", "event", "value", "weights", "population"]
 CHECK_KEYS = ["name", "target", "verdict", "value", "threshold", "message"]
 
@@ -77,6 +77,18 @@ def test_json_keeps_letters_and_numpy_floats_readable():
     assert json.loads(text) == {"Ω": 0.5, "1": ["a", None, True]}
     assert "Ω" in text
     assert text.endswith("}\n")
+
+
+def test_the_flips_and_the_family_go_through_json_and_stand_in_the_frame():
+    rows = [good(family="signs", flip_ratio=2.0), good(family="signs", flip_share=0.75), good()]
+    assert read(json.loads(to_json({"rows": records(rows)}))["rows"], Estimate) == rows
+    table = frame(rows, Estimate)
+    assert table["family"].tolist() == ["signs", "signs", None]
+    assert table["flip_ratio"].dtype == table["flip_share"].dtype == float
+    assert table["flip_ratio"].isna().tolist() == [False, True, True]
+    assert table["flip_share"].tolist()[1] == 0.75
+    with pytest.raises(ValueError, match="flip ratio and share"):
+        good(flip_ratio=math.inf)
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])

@@ -67,8 +67,33 @@ def test_a_gain_on_the_edge_of_the_dead_zone_is_in_it():
 def test_a_gain_that_is_beyond_by_rounding_alone_is_on_the_edge():
     assert 0.8 - 0.7 > 0.1
     gains = np.array([[[0.8 - 0.7, -0.5]]])
-    assert values(gains, Measure(names.BEYOND, 0.1), size=1.5).tolist() == [0]
-    assert values(gains, Measure(names.BEYOND, 0.0999), size=1.5).tolist() == [1]
+    assert values(gains, Measure(names.BEYOND, 0.1), sizes=(1.5, 1.5)).tolist() == [0]
+    assert values(gains, Measure(names.BEYOND, 0.0999), sizes=(1.5, 1.5)).tolist() == [1]
+
+
+def test_the_edge_of_a_gain_is_that_of_its_own_scores():
+    near = 0.1 + 1e-7  # further than the rounding of its own scores, nearer than that of the other
+    large = 1e9
+    for first, second in ((near, -large), (-large, near)):
+        gains = np.array([[[first, second]]])
+        size = (2 * abs(first), 2 * abs(second))
+        assert values(gains, Measure(names.BEYOND, 0.1), size).tolist() == [1]
+    rows = pd.DataFrame(
+        [(f"u{i}", 0, "s", "x", near, near, -large, -large) for i in range(3)],
+        columns=["task", "step", "target", "kind", "a1", "a2", "b1", "b2"],
+    )
+    (row,) = estimate(scored(rows), [asked()["s.beyond_0.1"]], draws=2).values()
+    assert row.value == 1
+
+
+def test_the_mean_gains_of_the_notes_have_each_its_own_rounding():
+    rows = pd.DataFrame(
+        [(f"u{i}", 0, "s", "x", 1e-6, 1e-6, large, large) for i, large in
+         enumerate((1e9, -2e9, 4e9))],
+        columns=["task", "step", "target", "kind", "a1", "a2", "b1", "b2"],
+    )  # fmt: skip
+    (row,) = estimate(scored(rows), [asked()["s.omega"]], draws=2).values()
+    assert any("the mean gains as estimated have one sign" in note for note in row.notes)
 
 
 def test_every_measure_has_words_and_a_rule():
@@ -377,17 +402,49 @@ def test_one_wave_says_nothing_about_retries():
 
 def test_cells_that_nobody_measured_are_named():
     rows = cohort(1).assign(b2=np.nan)
+    cell = {"state": "after", "view": "b"}
     for row in estimate(scored(rows), list(asked().values()), draws=2).values():
-        assert row.refused["reason"] == "not_identified"
-        assert {"state": "after", "view": "b"} in row.refused["missing"]
+        assert row.refused["missing"] == [cell]
+        assert row.refused["would_identify"] == [[cell]]
+        if row.name == "s.gain.first":
+            assert row.refused["reason"] == "incomplete_family"
+            assert row.refused["message"].startswith("gain(a) is measured, but the rows of s are")
+            assert "witness" not in row.refused
+        else:
+            assert row.refused["reason"] == "not_identified"
+            assert row.refused["witness"]["moves_contrast"] == 1.0
+    (row,) = estimate(scored(cohort(1).assign(a2=np.nan)), [asked()["s.gain.first"]]).values()
+    assert row.refused["reason"] == "not_identified"
+    assert row.refused["witness"]["moves_contrast"] == 1.0  # of the gain, not of the difference
+    (row,) = estimate(
+        scored(cohort(1).assign(a2=np.nan, b1=np.nan)), [asked()["s.gain.first"]]
+    ).values()
+    assert (
+        row.refused["missing"]
+        == row.refused["would_identify"][0]
+        == [{"state": "after", "view": "a"}]
+    )
+    assert "The rows of s also need (state = after, view = b)" in row.refused["message"]
+
+
+def test_cells_that_are_never_complete_together_are_the_familys():
+    rows = cohort(1)
+    rows["a2"] = rows["a2"].where(rows.index % 2 == 0)
+    rows["b2"] = rows["b2"].where(rows.index % 2 == 1)
+    for row in estimate(scored(rows), list(asked().values()), draws=2).values():
+        message = "no transition is complete in every cell of the rows of s"
+        assert row.refused == {"reason": "no_complete_transition", "message": message}
 
 
 def test_across_scales_the_rates_are_given_and_the_difference_is_refused():
     data = scored(cohort(2))
     data.attrs["scale"] = "view"
     for row in estimate(data, list(asked().values()), draws=2).values():
-        if row.name == "s.omega":
+        if row.name == "s.omega" or "beyond" in row.name:
             assert row.refused["reason"] == "unlinked_scales"
+            assert row.refused["groups"] == [{"view": "a"}, {"view": "b"}]
+            zone = "a dead zone is in the units of one scale" in row.refused["message"]
+            assert zone == ("beyond" in row.name)
         else:
             assert row.value is not None
 
@@ -624,9 +681,15 @@ def test_an_audit_has_every_row_under_every_mixture_from_table_to_document():
         ),
         (Measure("surprise"), fc.omega(view=("a", "b")), "beliefs move within a gain"),
         (Measure("first"), fc.endpoint_shift("after", view=("a", "b")), "and an outcome"),
-        (Measure("crosschannel"), gain(view="b") - gain(view="a"), "did you mean 'cross_channel'"),
     ],
 )
 def test_a_measure_is_taken_of_what_it_is_a_measure_of(measure, contrast, words):
     with pytest.raises(ContrastError, match=words):
         Estimand("wrong", contrast, measure.statistic, measure=measure)
+
+
+@pytest.mark.parametrize("statistic", ["rate", "mean"])
+def test_a_measure_that_is_none_is_told(statistic):
+    both = gain(view="b") - gain(view="a")
+    with pytest.raises(ContrastError, match="did you mean 'cross_channel'"):
+        Estimand("wrong", both, statistic, measure=Measure("crosschannel"))

@@ -191,14 +191,30 @@ def test_a_copy_with_holes_is_a_copy_all_the_same():
     assert "in every cell of 8 transitions" in faults(spec(), rows)[0]
 
 
-def test_grades_that_agree_in_some_transitions_are_no_copy_but_in_all_they_are():
+@pytest.mark.parametrize("different", [1, 2, 5, 10])
+def test_grades_that_agree_in_whole_waves_are_no_copy(different):
     rows = table()
-    rows["y"] = (rows["y"] > 1.2).astype(float)  # mostly 0, so many transitions agree
-    data = read_scores(spec(), rows)
-    array = data["score"].transpose("wave", "transition", ...).values.reshape(3, 8, -1)
-    assert (array[0] == array[1]).all(axis=1).sum() < 8
-    rows["y"] = 1.0
+    place = np.unique(rows[FACTORS[:-1]].agg("".join, axis=1), return_inverse=True)[1]
+    rows["y"] = (place % different).astype(float)  # of all waves alike
+    assert read_scores(spec(), rows).sizes["wave"] == 3
+
+
+def test_whole_waves_of_more_than_grades_are_copies_though_many_scores_are_alike():
+    rows = table()
+    place = np.unique(rows[FACTORS[:-1]].agg("".join, axis=1), return_inverse=True)[1]
+    rows["y"] = (place % 11).astype(float)
     assert len(faults(spec(), rows)) == 3  # each pair of the three waves
+    rows.loc[(rows["id"] == "a") & (rows["wave"] == "w3"), "y"] += 1
+    assert len(faults(spec(), rows)) == 1  # eleven scores may agree by chance in some transitions
+
+
+def test_few_scores_none_of_which_is_there_twice_are_no_grades():
+    rows = table(units="abcde", waves=["w1", "w2"])
+    rows = rows[(rows["layout"] == "1") & (rows["view"] == "d")].reset_index(drop=True)
+    place = np.unique(rows["id"] + rows["phase"], return_inverse=True)[1]
+    rows["y"] = np.random.default_rng(2).normal(size=10)[place]
+    alone = {"channel": None, "replicate": '{ wave = ["w1", "w2"] }'}
+    assert "in every cell of 5 transitions" in faults(spec(**alone), rows)[0]
 
 
 def test_copied_option_scores_are_a_copy():

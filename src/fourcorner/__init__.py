@@ -5,16 +5,19 @@
 True
 
 `read_spec` and `read_scores` bring data in; `estimate` is the design engine, `fit` and `posterior`
-the Bayesian one, `check` compares them, and `audit` does all of it. `save_run` and `load_run` keep
+the Bayesian one, `check` compares them, `criteria` judges
+directions, and `audit` does all of it. `save_run` and `load_run` keep
 it, `reweight` gives it other target weights. Contrasts are `gain`, `omega`,
 `endpoint_shift` and `diagonal`, with ``+``, ``-`` and scalar ``*``; `shapley`, `moebius` and
 `shapley_interaction` allocate a diagonal to the factors that move in it. `flip_ratio` and
-`flip_share` say of two gains where rescaling or pooling the channels turns a sign.
+`flip_share` say of two gains where rescaling or pooling the channels turns a sign. `match_donors`
+finds each unit another whose views can control for length.
 """
 
 from fourcorner.api import (
     audit,
     check,
+    criteria,
     estimate,
     fit,
     load_run,
@@ -36,6 +39,7 @@ from fourcorner.contrasts import (
     shapley,
     shapley_interaction,
 )
+from fourcorner.donors import match_donors
 from fourcorner.errors import (
     ContrastError,
     FitError,
@@ -48,7 +52,7 @@ from fourcorner.errors import (
     TableError,
     WeightsError,
 )
-from fourcorner.estimands import Estimand, agreement, auc, beliefs, signs
+from fourcorner.estimands import Estimand, agreement, auc, beliefs, benchmark, signs
 from fourcorner.scores import cells, funnel, read_scores
 from fourcorner.spec import Spec, parse_spec
 
@@ -70,8 +74,10 @@ __all__ = [
     "auc",
     "audit",
     "beliefs",
+    "benchmark",
     "cells",
     "check",
+    "criteria",
     "diagonal",
     "endpoint_shift",
     "estimate",
@@ -81,6 +87,7 @@ __all__ = [
     "funnel",
     "gain",
     "load_run",
+    "match_donors",
     "moebius",
     "omega",
     "parse_spec",

@@ -19,9 +19,11 @@ from fourcorner import weights as target_weights
 from fourcorner.asking import Asked, Resolved, Weights, resolved
 from fourcorner.contrasts import Contrast
 from fourcorner.design import engine as design
+from fourcorner.directional import SIDES, verdicts
 from fourcorner.errors import NotAvailable, OptionError
 from fourcorner.io import files
-from fourcorner.results import Check, Estimate, Probability
+from fourcorner.results import Check, Criterion, Estimate, Probability
+from fourcorner.sections import nearest
 from fourcorner.spec import DesignSpec, Spec, parse_spec
 
 if TYPE_CHECKING:
@@ -230,6 +232,62 @@ def probabilities(
         raise OptionError(f"rope = {rope!r}: expected a number above 0, in the score's units")
     rows = engine.probabilities(tree, *_of_tree(tree, asked, weights), rope=rope)
     return results.frame(rows, Probability)
+
+
+def criteria(
+    estimates: pd.DataFrame, asked: Spec | Mapping[str, Mapping[str, str]]
+) -> pd.DataFrame:
+    """Judge directional criteria: whether every estimate lies on its declared side of zero.
+
+    Parameters
+    ----------
+    estimates : pandas.DataFrame
+        As `estimate` or `posterior` return it.
+    asked : Spec or mapping of name to mapping of estimate to "+" or "-"
+        The criteria, or the spec whose ``[criteria]`` they are.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per criterion, mixture and method: ``supported`` where each interval lies on its
+        side, ``contradicted`` where one lies on the other, else ``unresolved``; ``parts`` says it
+        of each estimate.
+
+    Raises
+    ------
+    OptionError
+        If a criterion names an estimate that is not there, or a sign is not "+" or "-".
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fourcorner import gain, parse_spec, read_scores
+    >>> spec = parse_spec('''
+    ... kind = "scores"
+    ... [data]
+    ... score = "margin"
+    ... unit = "task"
+    ... change = { column = "state", before = "before", after = "after" }
+    ... [estimands]
+    ... step = { gain = {} }
+    ... ''')
+    >>> rows = [(f"t{i}", state, i * after) for i in range(1, 9) for after, state in
+    ...         enumerate(("before", "after"))]
+    >>> scores = read_scores(spec, pd.DataFrame(rows, columns=["task", "state", "margin"]))
+    >>> found = estimate(scores, {"step": gain()}, draws=500)
+    >>> criteria(found, {"helps": {"step": "+"}})["verdict"].tolist()
+    ['supported']
+    """
+    declared = asked.criteria if isinstance(asked, Spec) else asked
+    known = set(estimates["name"])
+    for name, signs in declared.items():
+        for row, sign in signs.items():
+            if row not in known:
+                raise OptionError(f"{name}: no estimate {row!r}{nearest(row, known)}")
+            if sign not in SIDES:
+                raise OptionError(f"{name}: {row} = {sign!r}: expected '+' or '-'")
+    rows = results.rows(estimates, Estimate)
+    return results.frame(verdicts(declared, rows), Criterion)
 
 
 def check(tree: xr.DataTree, asked: Asked, weights: Weights | None = None) -> pd.DataFrame:

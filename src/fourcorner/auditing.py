@@ -15,14 +15,15 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from fourcorner import names, results, scores
+from fourcorner import directional, names, results, scores
 from fourcorner.asking import Resolved, Weights, resolved
 from fourcorner.design import engine as design
 from fourcorner.design.bounds import censoring_bounds
 from fourcorner.design.breakdowns import breakdowns
 from fourcorner.design.cohort import Sample
+from fourcorner.design.refusals import NEEDS_EMPIRICAL
 from fourcorner.errors import NotAvailable
-from fourcorner.results import Breakdown, Check, Estimate, Probability
+from fourcorner.results import Breakdown, Check, Criterion, Estimate, Probability
 from fourcorner.spec import Spec
 from fourcorner.spec.weights import mix_of
 from fourcorner.weights import STANDING
@@ -79,6 +80,16 @@ class Audit:
         """Breakdowns as a frame."""
         return results.frame(self.breakdown_rows, Breakdown)
 
+    @cached_property
+    def criterion_rows(self) -> list[Criterion]:
+        """What the rows say of the spec's directional criteria."""
+        return directional.verdicts(self.spec.criteria, self.rows)
+
+    @property
+    def criteria(self) -> pd.DataFrame:
+        """Verdicts on the spec's directional criteria as a frame."""
+        return results.frame(self.criterion_rows, Criterion)
+
     @property
     def passed(self) -> bool:
         """Whether every gate passed and nothing that was asked for was refused."""
@@ -112,6 +123,7 @@ class Audit:
             "title": self.spec.title,
             "funnel": self.funnel,
             "estimates": results.records(self.rows),
+            "criteria": results.records(self.criterion_rows),
             "breakdowns": results.records(self.breakdown_rows),
             "probabilities": results.records(self.probability_rows),
             "checks": results.records(self.check_rows),
@@ -211,7 +223,8 @@ def reweight(found: Audit, weights: Weights) -> Audit:
     Returns
     -------
     Audit
-        What an audit of the same spec with these weights gives.
+        What an audit of the same spec with these weights gives. Where none of them is empirical,
+        medians, trimmed means and AUCs are left out beside other rows, which `not_available` says.
 
     Raises
     ------
@@ -221,8 +234,29 @@ def reweight(found: Audit, weights: Weights) -> Audit:
     spec = replace(found.spec, weights=_with_parts(weights, found.spec.weights))
     again = design_audit(found.scores, spec)
     if found.tree is None:
-        return replace(again, not_available=found.not_available)
-    return _compared(again, found.tree)
+        again = replace(again, not_available=found.not_available)
+    else:
+        again = _compared(again, found.tree)
+    return _without_ranked(again)
+
+
+def _without_ranked(again: Audit) -> Audit:
+    """Rows that go with empirical weights alone left out beside others, as an estimate leaves them.
+
+    Where nothing else is asked for, they stay refused.
+    """
+    out: dict[str, str] = {}
+    rows: list[Estimate] = []
+    for row in again.rows:
+        if row.refused is not None and row.refused["reason"] == NEEDS_EMPIRICAL:
+            out[row.name] = row.refused["message"]
+        else:
+            rows.append(row)
+    if not rows:
+        return again
+    none = f"none under {', '.join(again.spec.weights)}"
+    said = [f"{name}: {message}: {none}" for name, message in out.items()]
+    return replace(again, rows=rows, not_available=(*again.not_available, *said))
 
 
 def _with_parts(weights: Weights, known: Weights) -> dict[str, Any]:
@@ -276,7 +310,10 @@ def _posterior(data: xr.Dataset, spec: Spec, tree: xr.DataTree, asked: Resolved)
         spec,
         data,
         posterior.estimates(tree, *asked),
-        posterior.probabilities(tree, *asked, rope=spec.model.rope),
+        [
+            *posterior.probabilities(tree, *asked, rope=spec.model.rope),
+            *posterior.conjunctions(tree, *asked, spec.criteria),
+        ],
         [*convergence.check(tree, *asked), *prior_sensitivity.check(tree, *asked)],
         tree,
         (*posterior.not_modelled(asked[0]), *([left_out] if left_out else [])),

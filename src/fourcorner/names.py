@@ -22,6 +22,7 @@ CELLS: Final = "cells"
 OPTION: Final = "option"
 OPTION_SCORE: Final = "option_score"
 OPTION_ID: Final = "option_id"
+OPTION_SIZE: Final = "option_size"
 TARGET_OPTION: Final = "target_option"
 CENSORED: Final = "censored"
 WAVE: Final = "wave"
@@ -79,9 +80,9 @@ CONSTANT_DATA: Final = "constant_data"
 RESERVED: Final = frozenset(
     {
         TRANSITION, UNIT, TRANSITION_ID, STRATUM, STATE, SCORE, PRESENT, CELLS, OPTION,
-        OPTION_SCORE, OPTION_ID, TARGET_OPTION, CENSORED, SESSION, ENDPOINT, CHAIN, DRAW,
-        EFFECT, STRATUM_EFFECT, COMPONENT, ORDER, ESTIMAND, VAR_EFFECT, VAR_DEVIATION, VAR_TAU,
-        VAR_UNIT_SD, VAR_COVARIANCE, VAR_STRATUM_SCALE, VAR_CELL_MEAN,
+        OPTION_SCORE, OPTION_ID, OPTION_SIZE, TARGET_OPTION, CENSORED, SESSION, ENDPOINT, CHAIN,
+        DRAW, EFFECT, STRATUM_EFFECT, COMPONENT, ORDER, ESTIMAND, VAR_EFFECT, VAR_DEVIATION,
+        VAR_TAU, VAR_UNIT_SD, VAR_COVARIANCE, VAR_STRATUM_SCALE, VAR_CELL_MEAN,
         VAR_UNITS, VAR_BASIS, VAR_ORDER, VAR_BY_STRATUM, VAR_PRIOR_VARIANCE, VAR_PRIOR_SCALES,
         PRIOR_NAME, VAR_STRATA, DATA_STRATUM, COMPONENT_2, SCALE_GROUP, VAR_RETRY_SD,
         VAR_TAU_PLACE, VAR_GROUP, VAR_RETRY_SHARE, VAR_RETRY_SCATTER, VAR_RETRY_DEGREES,
@@ -102,12 +103,24 @@ NEGATIVE_SHARE: Final = "negative_share"
 STATISTICS: Final = (MEAN, MEDIAN, TRIMMED_MEAN, NEGATIVE_SHARE)
 RATE: Final = "rate"
 AUC: Final = "auc"
+DISCORDANCE: Final = "discordance"
 SHARES: Final = (NEGATIVE_SHARE, RATE)
 
-# What is taken of a transition, in place of its contrast: signs, beliefs
+# Kinds of an estimand: a contrast, or what is taken of each transition in its place
+GAIN: Final = "gain"
+OMEGA: Final = "omega"
+ENDPOINT_SHIFT: Final = "endpoint_shift"
+DIAGONAL: Final = "diagonal"
+ALLOCATION: Final = "allocation"
+DIFFERENCE: Final = "difference"
+SIGNS: Final = "signs"
+BELIEFS: Final = "beliefs"
+AGREEMENT: Final = "agreement"
+BENCHMARK: Final = "benchmark"
+
+# Rows of the families of signs, benchmarks, AUCs and beliefs; a mean interaction's is ``omega`` too
 FIRST_GAIN: Final = "gain.first"
 SECOND_GAIN: Final = "gain.second"
-OMEGA: Final = "omega"
 CROSS_CHANNEL: Final = "cross_channel"
 CROSS_CHANNEL_DOWN: Final = "cross_channel+-"
 CROSS_CHANNEL_UP: Final = "cross_channel-+"
@@ -118,7 +131,11 @@ PERSISTENT_DOWN: Final = "persistent+-"
 PERSISTENT_UP: Final = "persistent-+"
 ZERO: Final = "zero"
 BEYOND: Final = "beyond"
-AGREEMENT: Final = "agreement"
+BEFORE_SHIFT: Final = "shift.before"
+AFTER_SHIFT: Final = "shift.after"
+GAIN_DIFFERENCE: Final = "gain_difference"
+DISCORDANT: Final = "discordant"
+DISTANCE: Final = "distance"
 AUC_FIRST: Final = "first"
 AUC_SECOND: Final = "second"
 AUC_DIFFERENCE: Final = "difference"
@@ -148,6 +165,7 @@ PERCENTILE: Final = "percentile"
 RESCALED: Final = "rescaled"
 BOOTSTRAP_T: Final = "bootstrap_t"
 INTERVALS: Final = (PERCENTILE, RESCALED, BOOTSTRAP_T)
+SIMULTANEOUS: Final = "simultaneous max-t"
 CENSORING_BOUNDS: Final = "censoring_bounds"
 LEAVE_ONE_OUT: Final = "leave_one_out"
 
@@ -160,6 +178,17 @@ FAIL: Final = "fail"
 SHOWN: Final = "shown"
 NOT_RUN: Final = "not_run"
 VERDICTS: Final = (PASS, FAIL, SHOWN, NOT_RUN)
+
+# A directional criterion, and each of its parts
+ABOVE: Final = "+"
+BELOW: Final = "-"
+SUPPORTED: Final = "supported"
+CONTRADICTED: Final = "contradicted"
+UNRESOLVED: Final = "unresolved"
+HOLDS: Final = "holds"
+FAILS: Final = "fails"
+OPEN: Final = "open"
+CRITERION: Final = "criterion"
 
 # Files of a run directory
 ESTIMATES_FILE: Final = "estimates"

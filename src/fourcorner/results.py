@@ -12,8 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-OBJECTS = {"interval", "refused", "notes", "count"}
-NUMBERS = {"value", "threshold", "rope", "contribution"}
+OBJECTS = {"interval", "refused", "notes", "count", "family"}
+NUMBERS = {"value", "threshold", "rope", "contribution", "flip_ratio", "flip_share"}
 TUPLES = {"interval", "notes"}
 
 
@@ -39,6 +39,12 @@ class Estimate:
         Bootstrap draws that left a needed stratum empty.
     count : int or None
         Transitions that count, of a share or a rate in which each counts wholly or not at all.
+    family : str or None
+        The estimand of the spec that the row is one of several rows of; None of a row of its own.
+    flip_ratio, flip_share : float or None
+        Of the mean interaction of a family of signs: the ratio of the channels' scales, second to
+        first, at which it changes sign, and the share of the second channel at which the pooled
+        mean gain does. None where nothing turns the sign, and of every other row.
     notes : tuple of str
     refused : mapping or None
         ``reason`` and what belongs to it.
@@ -59,13 +65,19 @@ class Estimate:
     undefined_draws: int = 0
     resampling: str = ""
     count: int | None = None
+    family: str | None = None
+    flip_ratio: float | None = None
+    flip_share: float | None = None
     notes: tuple[str, ...] = ()
     refused: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        numbers = [self.value, *(self.interval or ())]
+        numbers = [self.value, *(self.interval or ()), self.flip_ratio, self.flip_share]
         if not all(x is None or math.isfinite(x) for x in numbers):
-            msg = f"{self.name}: value and interval {numbers}; expected finite numbers or None"
+            msg = (
+                f"{self.name}: value and interval, flip ratio and share {numbers}; "
+                f"expected finite numbers or None"
+            )
             raise ValueError(msg)
         if (self.value is None) != (self.refused is not None):
             msg = (
@@ -173,7 +185,53 @@ class Breakdown:
     notes: tuple[str, ...] = ()
 
 
-Row = Estimate | Probability | Check | Breakdown
+@dataclass(frozen=True, kw_only=True)
+class CriterionPart:
+    """One estimate of a directional criterion.
+
+    Attributes
+    ----------
+    name : str
+        Of the estimate.
+    sign : {"+", "-"}
+        The side of zero that it has to lie on.
+    verdict : {"holds", "fails", "open"}
+    value : float or None
+    interval : tuple of float or None
+    """
+
+    name: str
+    sign: str
+    verdict: str
+    value: float | None
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Criterion:
+    """A directional criterion under one mixture, by one method.
+
+    Attributes
+    ----------
+    name : str
+    weights, method, population, cohort : str
+        As of its estimates.
+    verdict : {"supported", "contradicted", "unresolved"}
+    parts : tuple of CriterionPart
+    notes : tuple of str
+    """
+
+    name: str
+    weights: str
+    method: str
+    population: str
+    cohort: str
+    verdict: str
+    parts: tuple[CriterionPart, ...]
+    notes: tuple[str, ...] = ()
+
+
+Row = Estimate | Probability | Check | Breakdown | Criterion
 
 
 def target(name: str, weights: str) -> str:
@@ -225,6 +283,20 @@ def frame(rows: Sequence[Row], kind: type[Row]) -> pd.DataFrame:
     for column in OBJECTS.intersection(columns):
         table[column] = pd.Series([getattr(row, column) for row in rows], dtype=object)
     return table.astype(dict.fromkeys(NUMBERS.intersection(columns), float))
+
+
+def rows[R: Row](table: pd.DataFrame, kind: type[R]) -> list[R]:
+    """Rows from a frame that `frame` made of them, or some of its rows."""
+    found = table[list(kind.__dataclass_fields__)].to_dict("records")
+    return [
+        kind(
+            **{
+                key: None if isinstance(item, float) and math.isnan(item) else item
+                for key, item in row.items()
+            }
+        )
+        for row in found
+    ]
 
 
 def to_json(document: Mapping[str, Any]) -> str:

@@ -45,6 +45,9 @@ COLUMNS = {
     "undefined_draws": "BIGINT",
     "resampling": "VARCHAR",
     "count": "BIGINT",
+    "family": "VARCHAR",
+    "flip_ratio": "DOUBLE",
+    "flip_share": "DOUBLE",
     "notes": "VARCHAR[]",
     "refused": "VARCHAR",
 }

@@ -15,6 +15,7 @@ from fourcorner import names
 from fourcorner.bayes.basis import Basis
 from fourcorner.bayes.incomplete import Groups, completed, grouped, stratum_means, whole_strata
 from fourcorner.bayes.retry import Retries
+from fourcorner.contrasts import in_words
 from fourcorner.errors import NotAvailable
 
 Floats = NDArray[np.float64]
@@ -145,7 +146,9 @@ def joint_cells(cells: xr.DataArray, cohort: NDArray[np.bool_]) -> xr.DataArray:
     if not cohort.any():
         never = _never_observed(cells)
         because = (
-            f"never measured in full: {never}" if never else "no unit is complete in every cell"
+            f"{in_words(never)} never measured in full"
+            if never
+            else "no unit is complete in every cell"
         )
         msg = (
             f"the joint cohort is empty ({because}); the cell model needs units that are complete "

@@ -5,7 +5,7 @@ do not determine is labelled prior-driven beside its prior. Pinned by `tests/tes
 `tests/test_answers.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from fourcorner.bayes.mixtures import (
 )
 from fourcorner.bayes.tree import group
 from fourcorner.contrasts import Contrast
+from fourcorner.directional import SIDES
 from fourcorner.estimands import Estimand
 from fourcorner.results import Estimate, Probability
 from fourcorner.weights import TargetWeights
@@ -48,6 +49,7 @@ FIXED = "no interval: the model's effects leave no room for this contrast, so it
 RETRY = "no interval: retry noise is not measured, so the cohort's own value is its observed one"
 
 __all__ = [
+    "conjunctions",
     "estimates",
     "not_modelled",
     "probabilities",
@@ -182,7 +184,7 @@ def probabilities(
         draws = contrast_draws(tree, contrast, mixture)
         events = {f"{contrast.kind}<0": draws < 0}
         parts = contrast.parts
-        if parts and all(part.kind == "gain" for part in parts):
+        if parts and all(part.kind == names.GAIN for part in parts):
             first, second = (contrast_draws(tree, part, mixture) for part in parts)
             events["reversal+-"] = (first > 0) & (second < 0)
             events["reversal-+"] = (first < 0) & (second > 0)
@@ -191,6 +193,48 @@ def probabilities(
         if rope is not None and contrast.compares_gains:
             inside = np.abs(draws) < rope
             rows.append(_probability(event="rope", held=inside, rope=rope, **about))
+    return rows
+
+
+def conjunctions(
+    tree: xr.DataTree,
+    estimands: Sequence[Estimand],
+    weights: Sequence[TargetWeights],
+    criteria: Mapping[str, Mapping[str, str]],
+) -> list[Probability]:
+    """Probability that all estimates of a criterion lie on their sides of zero at once.
+
+    Parameters
+    ----------
+    tree : DataTree
+    estimands, weights : sequences
+    criteria : mapping of name to mapping of estimand to "+" or "-"
+
+    Returns
+    -------
+    list of Probability
+        Event ``criterion``, of the draws that the estimates share; none under a mixture in which
+        one of them has no posterior.
+    """
+    rows: list[Probability] = []
+    answers = answered(tree, estimands, weights)
+    for mixture in weights:
+        named = {ask.estimand.name: ask for ask in answers if ask.mixture is mixture}
+        for name, signs in criteria.items():
+            if not named.keys() >= signs.keys():
+                continue
+            held = [
+                contrast_draws(tree, named[row].estimand.contrast, mixture) * SIDES[sign] > 0
+                for row, sign in signs.items()
+            ]
+            rows.append(
+                _probability(
+                    name=name,
+                    weights=mixture.name,
+                    event=names.CRITERION,
+                    held=np.all(held, axis=0),
+                )
+            )
     return rows
 
 

@@ -9,8 +9,9 @@ from fourcorner.contrasts.allocation import (
     shapley_interaction,
 )
 from fourcorner.contrasts.calibration import flip_ratio, flip_share
+from fourcorner.contrasts.crossed import Crossing, crossings
 from fourcorner.contrasts.faces import diagonal, endpoint, endpoint_shift, gain, omega
-from fourcorner.contrasts.identification import NOT_IDENTIFIED, cell_record, refusal
+from fourcorner.contrasts.identification import NOT_IDENTIFIED, cell_record, in_words, refusal
 from fourcorner.contrasts.parts import Levels, moved
 from fourcorner.contrasts.scales import UNLINKED_SCALES, scale_refusal
 from fourcorner.contrasts.values import ROUNDING, Values, contrast_values
@@ -22,17 +23,20 @@ __all__ = [
     "UNLINKED_SCALES",
     "Cell",
     "Contrast",
+    "Crossing",
     "Levels",
     "Subset",
     "Values",
     "cell_record",
     "contrast_values",
+    "crossings",
     "diagonal",
     "endpoint",
     "endpoint_shift",
     "flip_ratio",
     "flip_share",
     "gain",
+    "in_words",
     "moebius",
     "moved",
     "omega",

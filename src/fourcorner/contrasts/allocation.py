@@ -20,7 +20,7 @@ from fourcorner.contrasts.parts import Levels, arrows, average, endpoint_state, 
 
 Subset = frozenset[str]
 
-ALLOCATION = "allocation"
+ALLOCATION = names.ALLOCATION
 DIVIDEND = "dividend"
 INTERACTION = "interaction"
 

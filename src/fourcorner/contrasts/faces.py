@@ -38,7 +38,7 @@ def gain(*, at: Mapping[str, Levels] | None = None, **levels: str | bool | int) 
     >>> gain(view="generated").name
     'gain(generated)'
     """
-    fixed = {factor: found[0] for factor, found in moved(levels, "gain", 1).items()}
+    fixed = {factor: found[0] for factor, found in moved(levels, names.GAIN, 1).items()}
     return _gain(fixed, held(at, fixed))
 
 
@@ -68,7 +68,7 @@ def omega(*, at: Mapping[str, Levels] | None = None, **levels: Levels) -> Contra
     >>> omega(view=("direct", "generated")).name
     'omega(direct->generated)'
     """
-    pairs = moved(levels, "omega", 2)
+    pairs = moved(levels, names.OMEGA, 2)
     return _omega(pairs, {}, held(at, pairs))
 
 
@@ -95,14 +95,14 @@ def endpoint_shift(
     False
     """
     state = endpoint_state(state)
-    pairs = moved(levels, "endpoint_shift", 2)
+    pairs = moved(levels, names.ENDPOINT_SHIFT, 2)
     over = held(at, pairs)
     first, second = (
         _endpoint(state, {factor: pair[side] for factor, pair in pairs.items()}, over)
         for side in (0, 1)
     )
     name = f"shift({state}, {arrows(pairs, {}, over)})"
-    return (second - first).renamed(name, "endpoint_shift")
+    return (second - first).renamed(name, names.ENDPOINT_SHIFT)
 
 
 def diagonal(*, at: Mapping[str, Levels] | None = None, **levels: Levels) -> Contrast:
@@ -125,11 +125,11 @@ def diagonal(*, at: Mapping[str, Levels] | None = None, **levels: Levels) -> Con
     >>> move == gain(view="direct") + endpoint_shift("after", view=("direct", "generated"))
     True
     """
-    pairs = moved(levels, "diagonal", 2)
+    pairs = moved(levels, names.DIAGONAL, 2)
     over = held(at, pairs)
     first = _endpoint(names.BEFORE, {factor: pair[0] for factor, pair in pairs.items()}, over)
     second = _endpoint(names.AFTER, {factor: pair[1] for factor, pair in pairs.items()}, over)
-    return (second - first).renamed(f"diagonal({arrows(pairs, {}, over)})", "diagonal")
+    return (second - first).renamed(f"diagonal({arrows(pairs, {}, over)})", names.DIAGONAL)
 
 
 def endpoint(
@@ -161,7 +161,7 @@ def endpoint(
 
 def _gain(fixed: Mapping[str, str], over: Mapping[str, Sequence[str]]) -> Contrast:
     after, before = (_endpoint(state, fixed, over) for state in (names.AFTER, names.BEFORE))
-    return (after - before).renamed(f"gain({described(fixed, over)})", "gain", ())
+    return (after - before).renamed(f"gain({described(fixed, over)})", names.GAIN, ())
 
 
 def _omega(
@@ -174,7 +174,7 @@ def _omega(
     *rest, last = pairs
     inner = {factor: pairs[factor] for factor in rest}
     first, second = (_omega(inner, {**fixed, last: level}, over) for level in pairs[last])
-    return (second - first).renamed(f"omega({arrows(pairs, fixed, over)})", "omega")
+    return (second - first).renamed(f"omega({arrows(pairs, fixed, over)})", names.OMEGA)
 
 
 def _endpoint(

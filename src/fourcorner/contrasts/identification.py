@@ -112,17 +112,26 @@ def refusal(
 
 
 def _message(missing: Sequence[Mapping[str, str]], witness: Mapping[str, Any]) -> str:
-    cells = " and ".join(map(_words, missing))
+    cells = in_words(missing)
     first = witness["shift"][0]
     return (
         f"it is not identified: {cells} never measured in full. Adding {first['by']:g} to "
-        f"{_words(first['cell'])} leaves the data as they are and moves the contrast by "
+        f"{in_words([first['cell']])} leaves the data as they are and moves the contrast by "
         f"{witness['moves_contrast']:g}. Measure what is missing"
     )
 
 
-def _words(cell: Mapping[str, str]) -> str:
-    return "(" + ", ".join(f"{factor} = {level}" for factor, level in cell.items()) + ")"
+def in_words(cells: Sequence[Mapping[str, str]]) -> str:
+    """Cells as a message has them.
+
+    Examples
+    --------
+    >>> in_words([{"state": "after", "view": "quote"}])
+    '(state = after, view = quote)'
+    """
+    return " and ".join(
+        f"({', '.join(f'{factor} = {level}' for factor, level in cell.items())})" for cell in cells
+    )
 
 
 def _cells(factors: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:

@@ -7,7 +7,7 @@ same session. Pinned by `tests/test_agreement.py`.
 from typing import Any
 
 from fourcorner import contrasts, names, scores
-from fourcorner.contrasts import contrast_values
+from fourcorner.contrasts import contrast_values, in_words
 from fourcorner.design import signs
 from fourcorner.design.cohort import Sample
 from fourcorner.design.parts import Floats
@@ -76,6 +76,7 @@ def _unmeasured(data: Sample, estimand: Estimand, found: Agreement) -> Refusal |
     missing = refused["missing"]
     return {
         "reason": NEVER_MEASURED,
-        "message": f"never measured in every replicate: {missing}",
+        "message": f"never measured in every replicate: {in_words(missing)}",
         "missing": missing,
+        "would_identify": [missing],
     }

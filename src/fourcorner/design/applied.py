@@ -1,11 +1,12 @@
 """What each estimand is of each transition of the cohort, and why there is nothing.
 
-Invariant: estimands that share waves, contrast and measure share their values. Pinned by
-`tests/test_parts.py`, `tests/test_signs.py`, `tests/test_beliefs.py` and
-`tests/test_agreement.py`.
+Invariant: estimands that share waves, contrast and measure share their values; a row that takes a
+part of its family's contrast is refused for that part's own cells, or said to lack the others.
+Pinned by `tests/test_parts.py`, `tests/test_signs.py`, `tests/test_beliefs.py`,
+`tests/test_auc.py` and `tests/test_agreement.py`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -16,17 +17,22 @@ from numpy.typing import NDArray
 
 from fourcorner import contrasts, names, scores
 from fourcorner.contrasts import Contrast, contrast_values
-from fourcorner.design import agreement, beliefs, signs
+from fourcorner.design import agreement, beliefs, benchmark, discordance, refusals, signs
 from fourcorner.design.cohort import Sample
-from fourcorner.design.parts import held
+from fourcorner.design.parts import check_levels, held
 from fourcorner.estimands import Estimand
-from fourcorner.measures import AUC_ROWS, BELIEFS, Measure
+from fourcorner.measures import Measure
 from fourcorner.scores import Agreement
 
 Floats = NDArray[np.float64]
-Cells = Callable[[tuple[str, ...]], "Reduced"]
-Gains = Callable[[tuple[str, ...], Contrast], "ByWave"]
-Agreed = Callable[[tuple[str, ...], tuple[str, ...]], Agreement]
+Mask = NDArray[np.bool_]
+Wave = tuple[str, ...]
+
+LIMITED = "in which some score is only an upper limit"
+OWN = {
+    **dict.fromkeys((names.FIRST_GAIN, names.AUC_FIRST, names.BEFORE_SHIFT), 0),
+    **dict.fromkeys((names.SECOND_GAIN, names.AUC_SECOND, names.AFTER_SHIFT), 1),
+}
 
 
 class Reduced(NamedTuple):
@@ -45,13 +51,34 @@ class ByWave(NamedTuple):
         None of scores without waves.
     gains : ndarray of shape (transitions, waves, 2)
         NaN where incomplete.
-    size : float
+    sizes : (float, float)
+        Of the scores that each channel's gains are made of.
+    """
+
+    waves: Wave
+    gains: Floats
+    sizes: tuple[float, float]
+
+
+class Pair(NamedTuple):
+    """What each transition has in two channels: scores that rank, or gains.
+
+    Attributes
+    ----------
+    values : ndarray of shape (transitions, 2)
+    sizes : (float, float)
         Of the scores that they are made of.
     """
 
-    waves: tuple[str, ...]
-    gains: Floats
-    size: float
+    values: Floats
+    sizes: tuple[float, float]
+
+
+class Lacking(NamedTuple):
+    """Which transitions are out for want of something, and of what, in words."""
+
+    which: Mask
+    what: str
 
 
 @dataclass(frozen=True)
@@ -64,141 +91,219 @@ class Applied:
         NaN unless the whole support is complete.
     size : float
         Of the scores that they are made of, see `fourcorner.contrasts.Values`; 1 for shares.
-    scores : ndarray of shape (transitions, 2), or None
-        Of a ranking: those of the first channel and of the second.
-    gains : ndarray of shape (transitions, 2), or None
-        Of the mean difference of two gains: both of them.
-    lacking : (ndarray of shape (transitions,), str) or None
-        Which have the contrast's whole support and yet no value, and what they lack, in words.
     refused : mapping or None
         Why it has no value whatever the weights: scales that nothing links, cells that nobody
         measured.
+    ranked : Pair or None
+        Of a ranking: the scores in both channels. Of two: those before, then those after.
+    gains : Pair or None
+        Of the mean difference of two gains: both of them.
+    lacking : tuple of Lacking
+        Transitions that were measured in the contrast's whole support and yet have no value.
     """
 
     values: Floats
     size: float
     refused: dict[str, Any] | None
-    scores: Floats | None = None
-    gains: Floats | None = None
-    lacking: tuple[NDArray[np.bool_], str] | None = None
+    ranked: Pair | None = None
+    gains: Pair | None = None
+    lacking: tuple[Lacking, ...] = ()
+
+
+class Reading(NamedTuple):
+    """A sample and what estimands take of it, each taken once.
+
+    Attributes
+    ----------
+    data : Sample
+    cells, gains, agreed : callable
+        Reduced cells of some waves; two gains in each; how often scores are the same.
+    limits : callable
+        Which cells of some waves have all their scores, limits counting; None without limits.
+    """
+
+    data: Sample
+    cells: Callable[[Wave], Reduced]
+    gains: Callable[[Wave, Contrast], ByWave]
+    agreed: Callable[[tuple[str, ...], Wave], Agreement]
+    limits: Callable[[Wave], xr.DataArray | None]
 
 
 def applied(data: Sample, estimands: Sequence[Estimand]) -> Iterator[Applied]:
-    """Each estimand, in order, applied to the sample."""
+    """Each estimand, in order, applied to the sample.
 
+    Raises
+    ------
+    ContrastError
+        If one names a factor, level or attribute that the scores do not have.
+    """
+    check_levels(data, estimands)
+    of = _reading(data)
+    found: dict[tuple[Wave, Contrast, Measure | None], Applied] = {}
+    for estimand in estimands:
+        key = estimand.wave, estimand.contrast, estimand.measure
+        if key not in found:
+            found[key] = _apply(of, estimand)
+        yield found[key]
+
+
+def own(estimand: Estimand) -> Contrast:
+    """What an estimand takes of each transition: all of its family's contrast, or a part of it."""
+    if estimand.measure is None or estimand.measure.kind not in OWN:
+        return estimand.contrast
+    return estimand.contrast.parts[OWN[estimand.measure.kind]]
+
+
+def _reading(data: Sample) -> Reading:
     @cache
-    def cells(wave: tuple[str, ...]) -> Reduced:
+    def cells(wave: Wave) -> Reduced:
         found = data.cells(wave)
         return Reduced(found, found.notnull().any(names.TRANSITION))
 
     @cache
-    def gains(wave: tuple[str, ...], both: Contrast) -> ByWave:
+    def gains(wave: Wave, both: Contrast) -> ByWave:
         waves = wave or tuple(scores.waves(data.scores))
         reduced = [cells((level,)) for level in waves] or [cells(())]
         found = [[contrast_values(one.cells, gain) for gain in both.parts] for one in reduced]
         values = [np.stack([gain.values for gain in pair], axis=-1) for pair in found]
-        size = max(gain.size for pair in found for gain in pair)
-        return ByWave(waves, np.stack(values, axis=1), size)
+        first, second = (max(gain.size for gain in channel) for channel in zip(*found, strict=True))
+        return ByWave(waves, np.stack(values, axis=1), (first, second))
 
     @cache
-    def agreed(compared: tuple[str, ...], wave: tuple[str, ...]) -> Agreement:
+    def agreed(compared: tuple[str, ...], wave: Wave) -> Agreement:
         return scores.agreement(data.scores, *compared, wave=wave)
 
-    found: dict[tuple[tuple[str, ...], Contrast, Measure | None], Applied] = {}
-    for estimand in estimands:
-        key = estimand.wave, estimand.contrast, estimand.measure
-        if key not in found:
-            found[key] = _apply(data, estimand, cells, gains, agreed)
-        yield found[key]
+    censored = names.CENSORED in data.scores and bool(data.scores[names.CENSORED].any())
+
+    @cache
+    def limits(wave: Wave) -> xr.DataArray | None:
+        return scores.measured_cells(data.scores, wave) if censored else None
+
+    return Reading(data, cells, gains, agreed, limits)
 
 
-def _apply(data: Sample, estimand: Estimand, cells: Cells, gains: Gains, agreed: Agreed) -> Applied:
+def _apply(of: Reading, estimand: Estimand) -> Applied:
     if estimand.measure is None:
-        return _contrast(data, cells(estimand.wave), estimand.contrast)
-    if estimand.measure.kind in AUC_ROWS:
-        return _ranking(data, estimand, cells(estimand.wave))
-    if estimand.measure.kind in BELIEFS:
-        return _beliefs(data, estimand, estimand.measure, cells(estimand.wave))
-    if estimand.measure.compared:
-        return _agreement(data, estimand, estimand.measure.compared, agreed)
-    reduced, by_wave = cells(estimand.wave), gains(estimand.wave, estimand.contrast)
-    return _signs(data, estimand.contrast, estimand.measure, reduced, by_wave)
+        return _contrast(of, estimand)
+    return RULES[estimand.measure.family](of, estimand, estimand.measure)
 
 
-def _contrast(data: Sample, reduced: Reduced, contrast: Contrast) -> Applied:
+def _contrast(of: Reading, estimand: Estimand) -> Applied:
     """Values of a contrast, and why there are none."""
-    refused = _unlinked(data, contrast) or _unseen(data, reduced, contrast)
-    return Applied(*contrast_values(reduced.cells, contrast), refused)
+    found = contrast_values(of.cells(estimand.wave).cells, estimand.contrast)
+    refused = _both(_unlinked(of.data, estimand.contrast), _unseen(of, estimand))
+    return Applied(*found, refused, lacking=_limited(of, estimand, found.values))
 
 
-def _signs(
-    data: Sample, both: Contrast, measure: Measure, reduced: Reduced, by_wave: ByWave
-) -> Applied:
-    """A measure of two gains by wave; signs need no link between the channels' scales."""
-    waves, gains, size = by_wave
-    compared = [both] if measure.kind == names.OMEGA else both.parts
-    no_retries = signs.refusal(data, waves, measure)
-    refused = [
-        *(_unlinked(data, part) for part in compared),
-        _unseen(data, reduced, both),
-        no_retries,
-    ]
-    why = next(filter(None, refused), None)
+def _signs(of: Reading, estimand: Estimand, measure: Measure) -> Applied:
+    """A measure of two gains by wave."""
+    waves, gains, sizes = of.gains(estimand.wave, estimand.contrast)
+    size, no_retries = signs.size(measure, sizes), signs.refusal(of.data, waves, measure)
+    why = signs.unlinked(of.data, estimand.contrast, measure) or _unseen(of, estimand)
     if no_retries is not None:
-        return Applied(np.full(len(gains), np.nan), size, why)
-    values = signs.values(gains, measure, size)
-    pair = signs.mean_gains(gains) if measure.kind == names.OMEGA else None
-    return Applied(values, 1.0 if measure.limits else size, why, gains=pair)
+        return Applied(np.full(len(gains), np.nan), size, why or no_retries)
+    values = signs.values(gains, measure, sizes)
+    both = Pair(signs.mean_gains(gains), sizes) if measure.kind == names.OMEGA else None
+    return Applied(values, size, why, gains=both, lacking=_limited(of, estimand, values))
 
 
-def _ranking(data: Sample, estimand: Estimand, reduced: Reduced) -> Applied:
+def _ranking(of: Reading, estimand: Estimand, measure: Measure) -> Applied:
     """Scores of two channels, where the outcome is known; ranks need no link between scales."""
-    assert estimand.measure is not None
-    assert estimand.measure.outcome is not None
-    attribute, level = estimand.measure.outcome
-    known = held(data, estimand.name, attribute, [level]) != ""
-    both = estimand.contrast
-    pair = [contrast_values(reduced.cells, endpoint).values for endpoint in both.parts]
-    values = contrast_values(reduced.cells, both).values
+    assert measure.outcome is not None
+    attribute, _ = measure.outcome
+    known = held(of.data, attribute) != ""
+    both, cells = estimand.contrast, of.cells(estimand.wave).cells
+    first, second = (contrast_values(cells, endpoint) for endpoint in both.parts)
+    values = contrast_values(cells, both).values
+    unknown = Lacking(np.isfinite(values) & ~known, f"with complete scores and no {attribute}")
+    limited = (Lacking(which & known, what) for which, what in _limited(of, estimand, values))
     return Applied(
         np.where(known, values, np.nan),
         1.0,
-        _unseen(data, reduced, both),
-        scores=np.stack(pair, axis=1),
-        lacking=(np.isfinite(values) & ~known, f"complete scores and no {attribute}"),
+        _unseen(of, estimand),
+        ranked=Pair(np.stack([first.values, second.values], axis=1), (first.size, second.size)),
+        lacking=(unknown, *limited),
     )
 
 
-def _beliefs(data: Sample, estimand: Estimand, measure: Measure, reduced: Reduced) -> Applied:
+def _beliefs(of: Reading, estimand: Estimand, measure: Measure) -> Applied:
     """A measure of the beliefs within the channel, or channels, of a gain."""
-    gain = _contrast(data, reduced, estimand.contrast)
-    if names.OPTION_SCORE not in data.scores:
+    gain = _contrast(of, estimand)
+    if names.OPTION_SCORE not in of.data.scores:
         return Applied(np.full(len(gain.values), np.nan), 1.0, beliefs.WITHOUT)
-    before, after = beliefs.endpoints(data, estimand.contrast, estimand.wave)
-    there = beliefs.complete(before, after)
-    lacking = np.isfinite(gain.values) & ~there, beliefs.LIMITED
+    before, after = beliefs.endpoints(of.data, estimand.contrast, estimand.wave)
     if measure.kind == names.MARGIN_GAIN:
-        values, size = np.where(there, gain.values, np.nan), gain.size
+        values = np.where(beliefs.complete(before, after), gain.values, np.nan)
+        size = gain.size
     else:
-        target = data.scores[names.TARGET_OPTION].values
+        target = of.data.scores[names.TARGET_OPTION].values
         values = beliefs.values(before, after, target, measure.kind)
         size = 1.0 if measure.statistic == names.RATE else beliefs.size(before, after)
-    return Applied(values, size, gain.refused, lacking=lacking)
+    return Applied(values, size, gain.refused, lacking=_limited(of, estimand, values))
 
 
-def _agreement(
-    data: Sample, estimand: Estimand, compared: tuple[str, ...], agreed: Agreed
-) -> Applied:
+def _benchmark(of: Reading, estimand: Estimand, measure: Measure) -> Applied:
+    """How far two views are apart; orders need no link between their scales."""
+    both, cells = estimand.contrast, of.cells(estimand.wave).cells
+    whole, part = contrast_values(cells, both), contrast_values(cells, own(estimand))
+    complete = np.isfinite(whole.values)
+    values, size = np.where(complete, part.values, np.nan), part.size
+    why, ranked = _unlinked(of.data, own(estimand)), None
+    if measure.kind == names.DISCORDANT:
+        ends = [contrast_values(cells, end) for shift in both.parts for end in shift.parts]
+        ranked = Pair(np.stack([end.values for end in ends], axis=1), (whole.size, whole.size))
+        why, size = discordance.refusal(2 * int(complete.sum())), 1.0
+    elif measure.kind == names.DISTANCE:
+        waves = estimand.wave or tuple(scores.waves(of.data.scores))
+        why = why or signs.refusal(of.data, waves, measure)
+        values = np.full(len(values), np.nan)
+        if why is None:
+            by_wave = [of.cells((level,)).cells for level in waves]
+            values, size = benchmark.of_waves(by_wave, both), whole.size
+    refused = why or _unseen(of, estimand)
+    return Applied(values, size, refused, ranked, lacking=_limited(of, estimand, values))
+
+
+def _agreement(of: Reading, estimand: Estimand, measure: Measure) -> Applied:
     """How often scores are the same; of two levels of a channel, at all those of the second."""
-    found = agreed(compared[:2], estimand.wave)
-    why = agreement.refusal(data, estimand, compared, found)
-    return Applied(agreement.values(estimand, found), 1.0, why)
+    found = of.agreed(measure.compared[:2], estimand.wave)
+    why = agreement.refusal(of.data, estimand, measure.compared, found)
+    values = agreement.values(estimand, found)
+    return Applied(values, 1.0, why, lacking=_limited(of, estimand, values))
+
+
+RULES: Mapping[str, Callable[[Reading, Estimand, Measure], Applied]] = {
+    names.SIGNS: _signs,
+    names.AUC: _ranking,
+    names.BELIEFS: _beliefs,
+    names.BENCHMARK: _benchmark,
+    names.AGREEMENT: _agreement,
+}
 
 
 def _unlinked(data: Sample, contrast: Contrast) -> dict[str, Any] | None:
     return contrasts.scale_refusal(contrast, scores.scale_factors(data.scores))
 
 
-def _unseen(data: Sample, reduced: Reduced, contrast: Contrast) -> dict[str, Any] | None:
-    """Refusal of a contrast with cells that nobody measured; of an empty cohort nothing is said."""
-    return contrasts.refusal(contrast, reduced.observed) if data.units else None
+def _both(unlinked: dict[str, Any] | None, unseen: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Why there is nothing; cells that lack are named though a link between scales lacks too."""
+    if unlinked is None or unseen is None:
+        return unlinked or unseen
+    message = f"{unlinked['message']}; and {unseen['message']}"
+    return {**unseen, **unlinked, "message": message}
+
+
+def _unseen(of: Reading, estimand: Estimand) -> dict[str, Any] | None:
+    observed = of.cells(estimand.wave).observed
+    return refusals.of_cells(of.data, estimand, own(estimand), observed)
+
+
+def _limited(of: Reading, estimand: Estimand, values: Floats) -> tuple[Lacking, ...]:
+    """Transitions without a value though all of their scores are there, some as limits."""
+    there = of.limits(estimand.wave)
+    if there is None:
+        return ()
+    factors = {str(dim): there[dim].values.astype(str).tolist() for dim in there.dims[1:]}
+    used = estimand.contrast.dense(factors).ravel() != 0
+    measured = there.values.reshape(len(values), -1)[:, used].all(axis=1)
+    return (Lacking(measured & ~np.isfinite(values), LIMITED),)

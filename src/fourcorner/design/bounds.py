@@ -16,7 +16,7 @@ import xarray as xr
 
 from fourcorner import names, scores
 from fourcorner.contrasts import Contrast, contrast_values
-from fourcorner.design import engine, means, refusals
+from fourcorner.design import applied, engine, means, refusals
 from fourcorner.design.cohort import Sample
 from fourcorner.design.options import Options
 from fourcorner.design.parts import Floats, Part, is_share, parts
@@ -25,6 +25,7 @@ from fourcorner.results import Estimate
 from fourcorner.weights import TargetWeights
 
 KIND = "bounds"
+CONTRASTS = {names.FIRST_GAIN, names.SECOND_GAIN, names.OMEGA, names.MARGIN_GAIN}
 MEANING = "bounds of this cohort's own value whatever was cut off, without sampling error"
 
 
@@ -37,7 +38,8 @@ def censoring_bounds(
     ----------
     data : Sample
     estimands, weights
-        As for `fourcorner.design.engine.estimate`. Ranks, signs and the like have none.
+        As for `fourcorner.design.engine.estimate`. Of signs and beliefs the mean gains have bounds
+        and no other row; ranks and agreement have none.
 
     Returns
     -------
@@ -51,10 +53,17 @@ def censoring_bounds(
         return []
     found: list[Estimate] = []
     for estimand in estimands:
-        if estimand.statistic not in refusals.RANKED and estimand.measure is None:
+        if is_bounded(estimand):
             low, high = scores.censoring_bounds(data.scores, estimand.wave)
             found += of_cells(data, estimand, weights, low, high)
     return found
+
+
+def is_bounded(estimand: Estimand) -> bool:
+    """Whether an estimand is a mean, or a share, of what a contrast is of each transition."""
+    if estimand.measure is not None:
+        return estimand.measure.kind in CONTRASTS
+    return refusals.is_plain(estimand)
 
 
 def of_cells(
@@ -73,11 +82,18 @@ def of_cells(
         Equal where a cell is exact, infinite where a side is open, NaN where it is missing for
         another reason.
     """
-    exact = contrast_values(data.cells(estimand.wave), estimand.contrast).values
-    ends = [_ends(a, b, estimand.contrast, exact) for a, b in ((low, high), (high, low))]
+    (counted,) = applied.applied(data, [estimand])
+    taken = applied.own(estimand)
+    exact = contrast_values(data.cells(estimand.wave), taken).values
+    # a family's transitions are those that were measured in all of its cells
+    measured = ~np.isnan(_end(low, high, estimand.contrast))
+    ends = [
+        np.where(measured, np.where(np.isfinite(exact), exact, _end(a, b, taken)), np.nan)
+        for a, b in ((low, high), (high, low))
+    ]
     below, above = [_groups(data, estimand, end) for end in _of_statistic(estimand, *ends)]
     used = np.any([part.transitions for part, _ in below], axis=0)
-    cut = int((used & ~np.isfinite(exact)).sum())
+    cut = int((used & ~np.isfinite(counted.values)).sum())
     if not cut:
         return
     for row in engine.run(data, [estimand], weights, Options(draws=0)):
@@ -94,6 +110,8 @@ def of_cells(
             interval_kind=KIND,
             level=1.0,
             resampling="",
+            flip_ratio=None,
+            flip_share=None,
             units=len(np.unique(data.unit[used])),
             transitions=int(used.sum()),
             notes=(
@@ -104,13 +122,13 @@ def of_cells(
         )
 
 
-def _ends(towards: xr.DataArray, away: xr.DataArray, contrast: Contrast, exact: Floats) -> Floats:
+def _end(towards: xr.DataArray, away: xr.DataArray, contrast: Contrast) -> Floats:
     """One end of each transition's contrast: positive cells at `towards`, negative at `away`."""
     factors = {str(dim): towards[dim].values.tolist() for dim in towards.dims[1:]}
     weights = contrast.array(factors).values.ravel()
     flat = [array.values.reshape(len(array), -1) for array in (towards, away)]
     terms = np.where(weights > 0, *flat)[:, weights != 0] * weights[weights != 0]
-    return np.where(np.isfinite(exact), exact, terms.sum(axis=1))
+    return terms.sum(axis=1)
 
 
 def _of_statistic(estimand: Estimand, low: Floats, high: Floats) -> tuple[Floats, Floats]:

@@ -221,8 +221,7 @@ def _row(
     row: Estimate, by: str, level: str, undrawn: Sequence[str], notes: Sequence[str]
 ) -> Breakdown:
     if row.refused is not None:
-        missing = f"never measured in full: {row.refused.get('missing')}"
-        told = [f"no value: {row.refused.get('message', missing)}"]
+        told = [f"no value: {row.refused['message']}"]
     else:
         told = [*(undrawn or row.notes), *notes]
     return Breakdown(

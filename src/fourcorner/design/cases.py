@@ -12,15 +12,26 @@ import numpy as np
 
 from fourcorner import names
 from fourcorner.contrasts import ROUNDING
-from fourcorner.contrasts.calibration import statements
+from fourcorner.contrasts.calibration import flip_ratio, flip_share, statements
 from fourcorner.design import means, refusals
-from fourcorner.design.applied import Applied
+from fourcorner.design.applied import Applied, Pair
 from fourcorner.design.auc import aucs
 from fourcorner.design.cohort import Sample
+from fourcorner.design.discordance import discordances
 from fourcorner.design.intervals import SMALL_STRATUM
 from fourcorner.design.means import Mixing
 from fourcorner.design.options import Options
-from fourcorner.design.parts import COHORT, Floats, Part, held, is_share, left_out, parts, selected
+from fourcorner.design.parts import (
+    COHORT,
+    Floats,
+    Mask,
+    Part,
+    compared,
+    held,
+    is_share,
+    left_out,
+    parts,
+)
 from fourcorner.design.replicates import Means, Quantity, Rank, rank
 from fourcorner.estimands import UNITS_ALIKE, Estimand
 from fourcorner.weights import TargetWeights
@@ -76,9 +87,10 @@ def cases(
     groups = parts(data, estimand, applied.values)
     about = means.centred(data, groups)
     out = refusals.omitted(estimand, weights)
+    lacking = list(_lacking(data, estimand, applied))
     notes = (
         *_notes(data, estimand, applied.values, groups),
-        *_lacking(data, estimand, applied),
+        *([] if refusals.is_plain(estimand) else lacking),
         *refusals.omission(estimand, out),
     )
     found: list[Case] = []
@@ -88,22 +100,24 @@ def cases(
             continue
         refused = (
             applied.refused
-            or refusals.of_mixture(data, estimand, groups, mixture)
+            or refusals.of_mixture(data, estimand, groups, mixture, lacking)
             or refusals.of_outcome(data, estimand, groups)
         )
         mix = means.mixing(mixture, about, options.resampling)
-        needed = _needed(data, groups, mix)
+        needed = [*_needed(data, groups, mix), *_outcomes(data, estimand, groups)]
         kind = _kind(estimand, needed, options)
         told = [*notes, *_mixture_notes(data, estimand, mixture, options)]
-        if refused is None and applied.gains is not None and estimand.between is None:
-            told += _calibration(data, estimand, applied.gains, mixture, applied.size)
         fields = _fields(data, estimand, groups, mixture, options)
+        if refused is None and applied.gains is not None and estimand.between is None:
+            pair = _mean_gains(data, estimand, applied.gains, mixture)
+            told += statements(*pair)
+            fields |= {"flip_ratio": flip_ratio(*pair), "flip_share": flip_share(*pair)}
         found.append(Case(fields, refused, needed, kind, tuple(told), estimand.limits))
         if refused is None:
             # only a mean is rescaled or studentised; another statistic then has no interval
             mixes.append((mix, kind if estimand.statistic == names.MEAN else names.PERCENTILE))
-    if applied.scores is not None:
-        of = _ranked(data, estimand, groups, applied.scores)
+    if applied.ranked is not None:
+        of = _ranked(data, estimand, groups, applied.ranked.values)
         return found, Rank(of, data.units, len(mixes), 1.0)
     if estimand.statistic in refusals.RANKED:
         of = rank(groups, estimand.statistic)
@@ -122,11 +136,17 @@ CHANNELS = {
 def _ranked(
     data: Sample, estimand: Estimand, groups: Sequence[Part], scores: Floats
 ) -> Callable[[Floats], Floats]:
-    """An AUC in each draw, or a difference of two, of one group or of the second less the first."""
+    """A ranking in each draw, of one group or of the second less the first."""
     assert estimand.measure is not None
+    if estimand.statistic == names.DISCORDANCE:
+        terms = [
+            (part.sign, _discordance(scores[part.transitions], data, part.transitions))
+            for part in groups
+        ]
+        return lambda multiplicity: np.sum([sign * of(multiplicity) for sign, of in terms], axis=0)
     assert estimand.measure.outcome is not None
     attribute, level = estimand.measure.outcome
-    outcome = held(data, estimand.name, attribute, [level]) == level
+    outcome = held(data, attribute) == level
     terms = [
         (
             part.sign * sign,
@@ -141,6 +161,12 @@ def _ranked(
         for channel, sign in CHANNELS[estimand.measure.kind].items()
     ]
     return lambda multiplicity: np.sum([sign * of(multiplicity) for sign, of in terms], axis=0)
+
+
+def _discordance(scores: Floats, data: Sample, kept: Mask) -> Callable[[Floats], Floats]:
+    """Share of pairs of endpoints in opposite orders, those before and after together."""
+    first, second = (np.concatenate([scores[:, side], scores[:, 2 + side]]) for side in (0, 1))
+    return discordances(first, second, np.tile(data.unit[kept], 2), data.units)
 
 
 def _kind(estimand: Estimand, needed: Needed, options: Options) -> str:
@@ -175,10 +201,11 @@ def _fields(
         "population": population(mixture, options.resampling),
         "cohort": data.cohort,
         "level": options.level,
-        "units": len(np.unique(data.unit[used])),
+        "units": int(np.count_nonzero(np.bincount(data.unit[used]))),
         "transitions": int(used.sum()),
         "resampling": SAID[options.resampling],
         "count": _count(estimand, groups),
+        "family": estimand.family,
     }
 
 
@@ -208,12 +235,10 @@ def _notes(
 
 
 def _lacking(data: Sample, estimand: Estimand, applied: Applied) -> Iterator[str]:
-    """How many transitions are complete and yet lack what is asked."""
-    if applied.lacking is None:
-        return
-    which, what = applied.lacking
-    if count := int((which & selected(data, estimand)).sum()):
-        yield f"left out: {count} transitions with {what}"
+    """How many transitions are measured and yet lack what is asked."""
+    for which, what in applied.lacking:
+        if count := int((which & compared(data, estimand)).sum()):
+            yield f"left out: {count} transitions {what}"
 
 
 def _mixture_notes(
@@ -227,16 +252,16 @@ def _mixture_notes(
         yield "the mixture of strata is held as it is in the cohort"
 
 
-def _calibration(
-    data: Sample, estimand: Estimand, gains: Floats, mixture: TargetWeights, size: float
-) -> Iterator[str]:
-    """What the two mean gains under a mixture say of rescaling and pooling the channels."""
+def _mean_gains(
+    data: Sample, estimand: Estimand, gains: Pair, mixture: TargetWeights
+) -> tuple[float, float]:
+    """Both mean gains under a mixture, zero where they are it but for rounding."""
     pair = []
-    for values in gains.T:
+    for values, size in zip(gains.values.T, gains.sizes, strict=True):
         about = means.centred(data, parts(data, estimand, values))
         found = means.estimate(about, means.mixing(mixture, about, names.PLAIN))
         pair.append(0.0 if abs(found) <= ROUNDING * size else found)
-    return statements(*pair)
+    return pair[0], pair[1]
 
 
 def _needed(data: Sample, groups: Sequence[Part], mix: Mixing) -> Needed:
@@ -247,15 +272,28 @@ def _needed(data: Sample, groups: Sequence[Part], mix: Mixing) -> Needed:
         if mix.pooled > 0:
             found.append((part.group, int(sizes.sum())))
         found += [
-            (_stratum(name, part), int(size))
+            (_of_part(name, part) if name else part.group, int(size))
             for name, size, share in zip(data.strata, sizes, mix.strata[:, p], strict=True)
             if share > 0
         ]
     return found
 
 
-def _stratum(name: str, part: Part) -> str:
-    """A stratum in words, with its group where there are two; the cohort where there is none."""
-    if not name:
-        return part.group
+def _outcomes(data: Sample, estimand: Estimand, groups: Sequence[Part]) -> Needed:
+    """Units with a transition of each outcome that is ranked, in each group."""
+    if estimand.measure is None or estimand.measure.outcome is None:
+        return []
+    attribute, _ = estimand.measure.outcome
+    found: Needed = []
+    for part in groups:
+        levels, unit = held(data, attribute)[part.transitions], data.unit[part.transitions]
+        found += [
+            (_of_part(f"{attribute} = {level}", part), len(np.unique(unit[levels == level])))
+            for level in sorted(set(levels.tolist()), reverse=True)
+        ]
+    return found
+
+
+def _of_part(name: str, part: Part) -> str:
+    """A stratum or an outcome in words, with its group where there are two."""
     return name if part.group == COHORT else f"{name} where {part.group}"

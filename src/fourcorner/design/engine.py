@@ -118,7 +118,7 @@ def _row(
     case: Case, found: Replicates | None, options: Options, together: Interval | None
 ) -> Estimate:
     """The row with its value, its interval and what a reader must know of both."""
-    kind = intervals.SIMULTANEOUS if options.simultaneous else intervals.KINDS[case.kind]
+    kind = names.SIMULTANEOUS if options.simultaneous else intervals.KINDS[case.kind]
     if found is None:
         return Estimate(
             **case.fields, interval_kind=kind, value=None, interval=None, refused=case.refused
@@ -130,7 +130,11 @@ def _row(
     elif why is None:
         ends = intervals.interval(found, case.kind, options.level)
         why = None if ends else intervals.ENDLESS
-    told = [why] if why else list(intervals.caveats(case.needed, kind, found))
+    told = (
+        [why]
+        if why
+        else list(intervals.caveats(case.needed, kind, found, case.fields["statistic"]))
+    )
     if ends is not None and case.limits is not None:
         ends, cut = intervals.within(ends, case.limits)
         told += cut
@@ -165,4 +169,4 @@ def _no_interval(case: Case, found: Replicates, options: Options) -> str | None:
         return why
     if case.kind != names.PERCENTILE and case.fields["statistic"] != names.MEAN:
         return f"no interval: a {intervals.KINDS[case.kind]} one is for means; ask for percentile"
-    return intervals.spread(found)
+    return intervals.spread(found, case.fields["statistic"])

@@ -24,11 +24,12 @@ KINDS = {
     names.RESCALED: "rescaled percentile",
     names.BOOTSTRAP_T: "bootstrap-t",
 }
-SIMULTANEOUS = "simultaneous max-t"
 ENDLESS = (
     "no interval: in too many draws one unit stands for all, so a bootstrap-t interval has no end; "
     "measure more units"
 )
+NO_TRANSITION = "left a needed stratum without a complete transition"  # why a draw is undefined
+UNDEFINED = {names.AUC: "had fewer than two classes of the outcome, so there was nothing to rank"}
 NOWHERE = "no interval: no draw is defined in every row"
 
 
@@ -177,10 +178,10 @@ def within(ends: Interval, limits: Interval) -> tuple[Interval, list[str]]:
     return (max(low, least), min(high, greatest)), said
 
 
-def spread(found: Replicates) -> str | None:
+def spread(found: Replicates, statistic: str) -> str | None:
     """Why the draws tell nothing of an estimate's spread, or None."""
     if not len(found.defined):
-        return "no interval: every draw left a needed stratum without a complete transition"
+        return f"no interval: every draw {UNDEFINED.get(statistic, NO_TRANSITION)}"
     if np.ptp(found.defined) <= found.nothing:
         return "no interval: every resample gives the same value"
     return None
@@ -194,7 +195,9 @@ def lonely(needed: Sequence[tuple[str, int]]) -> str | None:
     return f"no interval: one unit in {', '.join(alone)}, whose spread cannot be seen"
 
 
-def caveats(needed: Sequence[tuple[str, int]], kind: str, found: Replicates) -> Iterator[str]:
+def caveats(
+    needed: Sequence[tuple[str, int]], kind: str, found: Replicates, statistic: str
+) -> Iterator[str]:
     """What a reader must know of an interval of a kind, the kind as its row has it."""
     small = [f"{name}: {size}" for name, size in needed if size < SMALL_STRATUM]
     if small and kind != KINDS[names.BOOTSTRAP_T]:
@@ -204,10 +207,7 @@ def caveats(needed: Sequence[tuple[str, int]], kind: str, found: Replicates) -> 
         )
     draws, defined = len(found.deviations), len(found.defined)
     if defined < draws:
-        yield (
-            f"{draws - defined} of {draws} draws left a needed stratum without a complete "
-            f"transition"
-        )
+        yield f"{draws - defined} of {draws} draws {UNDEFINED.get(statistic, NO_TRANSITION)}"
     if kind == KINDS[names.BOOTSTRAP_T] and (single := defined - len(found.studentised)):
         yield (
             f"{single} of {draws} draws left one unit in a needed stratum, whose spread is then "

@@ -5,7 +5,7 @@ named and its attributes are those asked for; nothing else leaves the count, and
 attributes leave out is said. Pinned by `tests/test_parts.py`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,7 +61,9 @@ class Part:
 
     def sizes(self, data: Sample) -> NDArray[np.int64]:
         """Units that count, in each stratum: shape (strata,)."""
-        return np.bincount(data.stratum[np.flatnonzero(self.counts(data.units))], minlength=len(data.strata))
+        return np.bincount(
+            data.stratum[np.flatnonzero(self.counts(data.units))], minlength=len(data.strata)
+        )
 
 
 def is_share(estimand: Estimand) -> bool:
@@ -76,6 +78,7 @@ def parts(data: Sample, estimand: Estimand, values: Floats) -> tuple[Part, ...]:
     ----------
     data : Sample
     estimand : Estimand
+        With levels that are there, see `check_levels`.
     values : ndarray of shape (transitions,)
         Of its contrast; NaN where incomplete.
 
@@ -83,17 +86,12 @@ def parts(data: Sample, estimand: Estimand, values: Floats) -> tuple[Part, ...]:
     -------
     tuple of Part
         One, or for a group contrast the first group (sign -1) and the second (sign +1).
-
-    Raises
-    ------
-    ContrastError
-        If `where` or `between` names an attribute or level that the table does not have.
     """
     inside = np.isfinite(values) & selected(data, estimand)
     if estimand.between is None:
         return (_part(data, estimand, values, inside, 1, COHORT),)
     attribute, *levels = estimand.between
-    found = held(data, estimand.name, attribute, levels)
+    found = held(data, attribute)
     return tuple(
         _part(
             data,
@@ -111,9 +109,17 @@ def selected(data: Sample, estimand: Estimand) -> Mask:
     """Which transitions have the attributes that `where` asks for."""
     kept = np.ones(len(data.unit), dtype=bool)
     for attribute, levels in estimand.where.items():
-        found = held(data, estimand.name, attribute, levels)
-        kept &= np.isin(found, [canonical(level) for level in levels])
+        kept &= np.isin(held(data, attribute), [canonical(level) for level in levels])
     return kept
+
+
+def compared(data: Sample, estimand: Estimand) -> Mask:
+    """Which transitions are asked for: those of `where`, in one of the groups of `between`."""
+    kept = selected(data, estimand)
+    if estimand.between is None:
+        return kept
+    attribute, *levels = estimand.between
+    return kept & np.isin(held(data, attribute), [canonical(level) for level in levels])
 
 
 def left_out(data: Sample, estimand: Estimand, values: Floats) -> Iterator[str]:
@@ -129,27 +135,52 @@ def left_out(data: Sample, estimand: Estimand, values: Floats) -> Iterator[str]:
             f"{' and '.join(asked)}"
         )
     if estimand.between is not None:
-        attribute, *levels = estimand.between
-        found = held(data, estimand.name, attribute, levels)
-        other = complete & kept & ~np.isin(found, [canonical(level) for level in levels])
+        attribute = estimand.between[0]
+        other = complete & kept & ~compared(data, estimand)
         if other.any():
             yield f"{int(other.sum())} complete transitions have another {attribute} or none"
 
 
-def held(data: Sample, name: str, attribute: str, levels: Iterable[str]) -> NDArray[np.str_]:
-    """Each transition's level of an attribute, the asked ones being levels of the table."""
-    if attribute not in data.levels:
-        near = nearest(attribute, data.levels)
-        listed = ", ".join(data.levels) or "none; declare [data] attributes"
-        raise ContrastError(f"{name}: no attribute {attribute!r}{near}; there are: {listed}")
-    known = data.levels[attribute]
-    for level in map(canonical, levels):
-        if level not in known:
-            raise ContrastError(
-                f"{name}: no transition has {attribute} = {level!r}{nearest(level, known)}; "
-                f"its levels are {list(known)}"
-            )
+def held(data: Sample, attribute: str) -> NDArray[np.str_]:
+    """Each transition's level of an attribute; empty where it has none."""
     return np.asarray(data.scores[attribute].values.astype(str))
+
+
+def check_levels(data: Sample, estimands: Sequence[Estimand]) -> None:
+    """What estimands ask of attributes is there; every fault in one error.
+
+    Raises
+    ------
+    ContrastError
+        If a `where`, `between` or outcome names an attribute or level that the table does not
+        have; each names its estimand, or its family.
+    """
+    faults = dict.fromkeys(fault for estimand in estimands for fault in _unfit(data, estimand))
+    if faults:
+        raise ContrastError("\n".join(faults))
+
+
+def _unfit(data: Sample, estimand: Estimand) -> Iterator[str]:
+    """What an estimand asks of attributes that is not there."""
+    asked = [("where", attribute, levels) for attribute, levels in estimand.where.items()]
+    if estimand.between is not None:
+        asked.append(("between", estimand.between[0], estimand.between[1:]))
+    if estimand.measure is not None and estimand.measure.outcome is not None:
+        attribute, level = estimand.measure.outcome
+        asked.append(("outcome", attribute, (level,)))
+    for key, attribute, levels in asked:
+        whose = f"{estimand.family or estimand.name}: {key}"
+        if attribute not in data.levels:
+            near = nearest(attribute, data.levels)
+            listed = ", ".join(data.levels) or "none; declare [data] attributes"
+            yield f"{whose}: no attribute {attribute!r}{near}; there are: {listed}"
+            continue
+        known = data.levels[attribute]
+        for level in (level for level in map(canonical, levels) if level not in known):
+            yield (
+                f"{whose}: no transition has {attribute} = {level!r}{nearest(level, known)}; its "
+                f"levels are {list(known)}"
+            )
 
 
 def _part(

@@ -15,18 +15,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fourcorner import names
-from fourcorner.contrasts import ROUNDING
+from fourcorner import contrasts, names, scores
+from fourcorner.contrasts import ROUNDING, Contrast
 from fourcorner.design.cohort import Sample
-from fourcorner.measures import RETRIES, Measure
+from fourcorner.measures import BENCHMARK_RETRIES, RETRIES, Measure
 
 Floats = NDArray[np.float64]
+Sizes = tuple[float, float]
 
 ONE_WAVE = "one_wave"
 SEVERAL_SESSIONS = "several_sessions"
+ZONE_ACROSS = (
+    "a dead zone is in the units of one scale, and the two gains are on scales that nothing links; "
+    "the rows without a dead zone compare their signs"
+)
 
 
-def values(gains: Floats, measure: Measure, size: float = 0.0) -> Floats:
+def values(gains: Floats, measure: Measure, sizes: Sizes = (0.0, 0.0)) -> Floats:
     """A measure of each transition.
 
     Parameters
@@ -35,9 +40,9 @@ def values(gains: Floats, measure: Measure, size: float = 0.0) -> Floats:
         Of the first channel and of the second; NaN where incomplete.
     measure : Measure
         One of `fourcorner.measures.SIGNS`; those that compare waves need two.
-    size : float
-        Of the scores that gains are made of: a gain that is further from zero than a dead zone by
-        their rounding alone is on its edge.
+    sizes : (float, float)
+        Of the scores that each channel's gains are made of: a gain that is further from zero than
+        a dead zone by their rounding alone is on its edge.
 
     Returns
     -------
@@ -52,8 +57,16 @@ def values(gains: Floats, measure: Measure, size: float = 0.0) -> Floats:
     """
     complete = np.isfinite(gains).all(axis=(1, 2))
     found = np.full(len(gains), np.nan)
-    found[complete] = _values(gains[complete], measure, ROUNDING * size)
+    found[complete] = _values(gains[complete], measure, ROUNDING * np.array(sizes))
     return found
+
+
+def size(measure: Measure, sizes: Sizes) -> float:
+    """Of the scores that a measure is made of; 1 for shares."""
+    if measure.limits is not None:
+        return 1.0
+    first, second = sizes
+    return {names.FIRST_GAIN: first, names.SECOND_GAIN: second}.get(measure.kind, first + second)
 
 
 def mean_gains(gains: Floats) -> Floats:
@@ -62,7 +75,7 @@ def mean_gains(gains: Floats) -> Floats:
     return np.stack([values(gains, Measure(kind)) for kind in kinds], axis=1)
 
 
-def _values(gains: Floats, measure: Measure, nothing: float) -> Floats:
+def _values(gains: Floats, measure: Measure, nothing: Floats) -> Floats:
     if measure.kind in MEANS_OF:
         return MEANS_OF[measure.kind](gains[..., 0].mean(axis=1), gains[..., 1].mean(axis=1))
     sign = np.sign(gains)
@@ -116,11 +129,26 @@ RATES: Mapping[str, Callable[[Floats, Floats], Floats]] = {
 }
 
 
+def unlinked(data: Sample, both: Contrast, measure: Measure) -> dict[str, Any] | None:
+    """Why a measure says nothing of two gains on scales that nothing links.
+
+    Signs need no link; a dead zone has the units of one scale, and a difference of gains too.
+    """
+    factors = scores.scale_factors(data.scores)
+    if measure.kind == names.OMEGA:
+        return contrasts.scale_refusal(both, factors)
+    within = (contrasts.scale_refusal(gain, factors) for gain in both.parts)
+    if (refused := next(filter(None, within), None)) is not None:
+        return refused
+    across = contrasts.scale_refusal(both, factors) if measure.zone else None
+    return None if across is None else {**across, "message": ZONE_ACROSS}
+
+
 def refusal(data: Sample, waves: Sequence[str], measure: Measure) -> dict[str, Any] | None:
     """Why a measure has no value where the waves are no retries of one another."""
     if (refused := several_sessions(data, waves)) is not None:
         return refused
-    if len(waves) < 2 and measure.kind in RETRIES:
+    if len(waves) < 2 and measure.kind in {*RETRIES, *BENCHMARK_RETRIES}:
         return {"reason": ONE_WAVE, "message": "one wave says nothing about retries"}
     return None
 

@@ -11,7 +11,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from fourcorner.doctor.suggest import Column, suggest
+from fourcorner.doctor.column import Column
+from fourcorner.doctor.suggest import suggest
 from fourcorner.io.sources import ROW
 from fourcorner.io.sql import MISSING, NUMBER
 from fourcorner.io.tables import Table, open_table

@@ -2,7 +2,7 @@
 
 from fourcorner.estimands.declared import as_estimands
 from fourcorner.estimands.estimand import UNITS_ALIKE, Estimand, modifiers
-from fourcorner.estimands.measured import agreement, auc, beliefs, signs
+from fourcorner.estimands.measured import agreement, auc, beliefs, benchmark, signs
 
 __all__ = [
     "UNITS_ALIKE",
@@ -11,6 +11,7 @@ __all__ = [
     "as_estimands",
     "auc",
     "beliefs",
+    "benchmark",
     "modifiers",
     "signs",
 ]

@@ -1,10 +1,11 @@
 """Whatever a caller asks for, as named estimands.
 
-Invariant: what a spec declares and what Python builds are the same objects. Pinned by
-`tests/test_estimands.py`.
+Invariant: what a spec declares and what Python builds are the same objects, and each kind of
+`fourcorner.spec.kinds` is built by the one rule that `CONTRASTS` or `ROWS` has for it. Pinned by
+`tests/test_estimands.py` and `tests/test_families.py`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -12,7 +13,8 @@ from fourcorner import contrasts, measures, names
 from fourcorner.contrasts import Contrast
 from fourcorner.errors import ContrastError, SpecError
 from fourcorner.estimands.estimand import Estimand
-from fourcorner.estimands.measured import agreement, auc, beliefs, signs
+from fourcorner.estimands.measured import agreement, auc, beliefs, benchmark, signs
+from fourcorner.sections import nearest
 from fourcorner.spec import EstimandSpec, Spec
 from fourcorner.spec.differences import build_order
 
@@ -71,7 +73,8 @@ def _from_spec(spec: Spec) -> dict[str, Estimand]:
         if declared.is_measured:
             continue
         if declared.difference is None:
-            built[name] = _declared(declared, spec).renamed(name)
+            contrast = CONTRASTS[declared.kind](declared, _over(declared, spec))
+            built[name] = contrast.renamed(name)
         else:
             first, second = (built[part] for part in declared.difference)
             built[name] = (second - first).renamed(name)
@@ -79,7 +82,7 @@ def _from_spec(spec: Spec) -> dict[str, Estimand]:
     for name, declared in spec.estimands.items():
         about = _about(declared, spec)
         if declared.is_measured:
-            rows = _measured(name, declared, spec, about)
+            rows = ROWS[declared.kind](name, declared, spec, about)
         else:
             rows = {name: Estimand(name, built[name], declared.statistic, **about)}
         for twice in rows.keys() & (found.keys() | spec.estimands.keys() - {name}):
@@ -87,7 +90,25 @@ def _from_spec(spec: Spec) -> dict[str, Estimand]:
                 [f"[estimands] {name}: its row {twice!r} is an estimand too; rename one"]
             )
         found |= rows
+    _check_criteria(spec, found)
     return found
+
+
+def _check_criteria(spec: Spec, found: Mapping[str, Estimand]) -> None:
+    """Every row that a criterion names is there, and can lie on either side of zero."""
+    faults = []
+    for name, declared in spec.criteria.items():
+        for row in declared:
+            limits = found[row].limits if row in found else None
+            if row not in found:
+                faults.append(f"[criteria] {name}: no estimate {row!r}{nearest(row, found)}")
+            elif limits is not None and limits[0] >= 0:
+                faults.append(
+                    f"[criteria] {name}: {row!r} is a {found[row].statistic.replace('_', ' ')}, "
+                    f"which is never below zero; a criterion takes estimates with a sign"
+                )
+    if faults:
+        raise SpecError(faults)
 
 
 def _about(declared: EstimandSpec, spec: Spec) -> dict[str, Any]:
@@ -98,29 +119,6 @@ def _about(declared: EstimandSpec, spec: Spec) -> dict[str, Any]:
         "wave": declared.wave,
         "weight_by": declared.weight_by,
     }
-
-
-def _measured(
-    name: str, declared: EstimandSpec, spec: Spec, about: Mapping[str, Any]
-) -> dict[str, Estimand]:
-    """The rows of an estimand that takes something else than its contrast of each transition."""
-    over = _over(declared, spec)
-    if declared.kind == names.AGREEMENT:
-        of = declared.factor or declared.levels
-        return agreement(name, of, state=declared.state, at=over, **about)
-    if declared.kind == "beliefs":
-        return beliefs(name, _declared(declared, spec), **about)
-    if declared.kind == "auc":
-        state = declared.state or names.AFTER
-        shift = contrasts.endpoint_shift(state, at=over, **declared.levels)
-        return auc(name, shift, declared.outcome or ("", ""), **about)
-    first, second = (
-        contrasts.gain(at={**over, **{factor: pair[i] for factor, pair in declared.levels.items()}})
-        for i in (0, 1)
-    )
-    zones = measures.DEAD_ZONES if declared.dead_zones is None else declared.dead_zones
-    waves = declared.wave or spec.data.replicate.get(names.WAVE, ())
-    return signs(name, first, second, dead_zones=zones, repeated=len(waves) > 1, **about)
 
 
 def _coordinate(column: str, spec: Spec) -> str:
@@ -134,18 +132,84 @@ def _over(declared: EstimandSpec, spec: Spec) -> dict[str, Sequence[str]]:
     return {**declared.at, **averaged}
 
 
-def _declared(declared: EstimandSpec, spec: Spec) -> Contrast:
+Over = Mapping[str, Sequence[str]]  # channel factors that are fixed or averaged, with their levels
+About = Mapping[str, Any]  # whom an estimand is about
+
+
+def _gain(declared: EstimandSpec, over: Over) -> Contrast:
+    return contrasts.gain(at={**declared.levels, **over})
+
+
+def _omega(declared: EstimandSpec, over: Over) -> Contrast:
+    return contrasts.omega(at=over, **declared.levels)
+
+
+def _diagonal(declared: EstimandSpec, over: Over) -> Contrast:
+    return contrasts.diagonal(at=over, **declared.levels)
+
+
+def _endpoint_shift(declared: EstimandSpec, over: Over) -> Contrast:
+    return contrasts.endpoint_shift(declared.state or "", at=over, **declared.levels)
+
+
+def _share(declared: EstimandSpec, over: Over) -> Contrast:
+    pairs = {f: pair for f, pair in declared.levels.items() if f != names.STATE}
+    shares = contrasts.shapley(state=declared.state, at=over, **pairs)
+    return shares[declared.factor or ""]
+
+
+def _signs(name: str, declared: EstimandSpec, spec: Spec, about: About) -> dict[str, Estimand]:
     over = _over(declared, spec)
-    match declared.kind:
-        case "gain" | "beliefs":
-            return contrasts.gain(at={**declared.levels, **over})
-        case "omega":
-            return contrasts.omega(at=over, **declared.levels)
-        case "diagonal":
-            return contrasts.diagonal(at=over, **declared.levels)
-        case "allocation":
-            pairs = {f: pair for f, pair in declared.levels.items() if f != names.STATE}
-            shares = contrasts.shapley(state=declared.state, at=over, **pairs)
-            return shares[declared.factor or ""]
-        case _:
-            return contrasts.endpoint_shift(declared.state or "", at=over, **declared.levels)
+    first, second = (
+        contrasts.gain(at={**over, **{factor: pair[i] for factor, pair in declared.levels.items()}})
+        for i in (0, 1)
+    )
+    zones = measures.DEAD_ZONES if declared.dead_zones is None else declared.dead_zones
+    repeated = _repeated(declared, spec)
+    return signs(name, first, second, dead_zones=zones, repeated=repeated, **about)
+
+
+def _repeated(declared: EstimandSpec, spec: Spec) -> bool:
+    """Whether it is about several waves."""
+    return len(declared.wave or spec.data.replicate.get(names.WAVE, ())) > 1
+
+
+def _auc(name: str, declared: EstimandSpec, spec: Spec, about: About) -> dict[str, Estimand]:
+    state, over = declared.state or names.AFTER, _over(declared, spec)
+    shift = contrasts.endpoint_shift(state, at=over, **declared.levels)
+    return auc(name, shift, declared.outcome or ("", ""), **about)
+
+
+def _beliefs(name: str, declared: EstimandSpec, spec: Spec, about: About) -> dict[str, Estimand]:
+    return beliefs(name, _gain(declared, _over(declared, spec)), **about)
+
+
+def _agreement(name: str, declared: EstimandSpec, spec: Spec, about: About) -> dict[str, Estimand]:
+    of = declared.factor or declared.levels
+    return agreement(name, of, state=declared.state, at=_over(declared, spec), **about)
+
+
+CONTRASTS: Mapping[str, Callable[[EstimandSpec, Over], Contrast]] = {
+    names.GAIN: _gain,
+    names.OMEGA: _omega,
+    names.ENDPOINT_SHIFT: _endpoint_shift,
+    names.DIAGONAL: _diagonal,
+    names.ALLOCATION: _share,
+}
+
+
+def _benchmark(name: str, declared: EstimandSpec, spec: Spec, about: About) -> dict[str, Estimand]:
+    over = _over(declared, spec)
+    before, after = (
+        contrasts.endpoint_shift(state, at=over, **declared.levels) for state in names.STATES
+    )
+    return benchmark(name, before, after, repeated=_repeated(declared, spec), **about)
+
+
+ROWS: Mapping[str, Callable[[str, EstimandSpec, Spec, About], dict[str, Estimand]]] = {
+    names.SIGNS: _signs,
+    names.AUC: _auc,
+    names.BELIEFS: _beliefs,
+    names.BENCHMARK: _benchmark,
+    names.AGREEMENT: _agreement,
+}

@@ -4,10 +4,10 @@ Invariant: a description leaves nothing out that changes the value. Pinned by
 `tests/test_estimands.py`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fourcorner import contrasts, measures, names
+from fourcorner import measures, names
 from fourcorner.contrasts import Contrast
 from fourcorner.errors import ContrastError
 from fourcorner.measures import Measure
@@ -64,6 +64,8 @@ class Estimand:
     family: str | None = None
 
     def __post_init__(self) -> None:
+        if self.measure is not None:
+            _check_choice(self.name, "measure", self.measure.kind, tuple(measures.KINDS))
         own = names.STATISTICS if self.measure is None else (self.measure.statistic,)
         _check_choice(self.name, "statistic", self.statistic, own)
         _check_choice(self.name, "weight_by", self.weight_by, COUNTED_BY)
@@ -106,7 +108,7 @@ class Estimand:
             return "; ".join([f"{self.measure.description}: {of}", *modifiers(self)])
         statistic = self.statistic.replace("_", " ")
         of = "" if self.statistic == names.MEAN else f"{statistic} of "
-        mixed = self.contrast.kind == contrasts.ALLOCATION and not self.contrast.cancels_offsets
+        mixed = self.contrast.kind == names.ALLOCATION and not self.contrast.cancels_offsets
         offsets = ["an offset of a whole channel does not cancel"] if mixed else []
         return "; ".join([f"{of}{self.contrast.name}", *offsets, *modifiers(self)])
 
@@ -153,19 +155,38 @@ def _check_choice(name: str, key: str, given: str, choices: tuple[str, ...]) -> 
 
 def _check_measure(name: str, measure: Measure, contrast: Contrast, weight_by: str) -> None:
     """A measure is one that there is, of a contrast that it can be taken of."""
-    _check_choice(name, "measure", measure.kind, measures.KINDS)
-    parts = [part.kind for part in contrast.parts]
-    got = f"got {contrast.name}, of kind {contrast.kind}"
-    if measure.kind in measures.SIGNS and parts != ["gain", "gain"]:
-        raise ContrastError(f"{name}: signs are those of a difference of two gains; {got}")
-    if measure.kind in measures.BELIEFS and contrast.kind != "gain":
-        raise ContrastError(f"{name}: beliefs move within a gain; {got}")
-    if measure.kind not in measures.AUC_ROWS:
-        return
-    if contrast.kind != "endpoint_shift" or len(parts) != 2 or measure.outcome is None:
-        raise ContrastError(f"{name}: an auc takes an endpoint shift and an outcome; {got}")
-    if weight_by != names.BY_TRANSITION:
-        raise ContrastError(f"{name}: an auc compares transitions; leave weight_by out")
+    fits, wanted = TAKEN_OF.get(measure.family, (None, ""))
+    if fits is not None and not fits(contrast, measure):
+        got = f"got {contrast.name}, of kind {contrast.kind}"
+        raise ContrastError(f"{name}: {wanted}; {got}")
+    if measure.family in (names.AUC, names.BENCHMARK) and weight_by != names.BY_TRANSITION:
+        raise ContrastError(f"{name}: {measure.family} compares transitions; leave weight_by out")
+
+
+def _is_of_two_gains(contrast: Contrast, _: Measure) -> bool:
+    return [part.kind for part in contrast.parts] == [names.GAIN, names.GAIN]
+
+
+def _is_gain(contrast: Contrast, _: Measure) -> bool:
+    return contrast.kind == names.GAIN
+
+
+def _is_of_two_endpoints(contrast: Contrast, measure: Measure) -> bool:
+    shift = contrast.kind == names.ENDPOINT_SHIFT and len(contrast.parts) == 2
+    return shift and measure.outcome is not None
+
+
+def _is_of_two_shifts(contrast: Contrast, _: Measure) -> bool:
+    return [part.kind for part in contrast.parts] == [names.ENDPOINT_SHIFT] * 2
+
+
+# What the measures of a family can be taken of, and what is said of anything else
+TAKEN_OF: Mapping[str, tuple[Callable[[Contrast, Measure], bool], str]] = {
+    names.SIGNS: (_is_of_two_gains, "signs are those of a difference of two gains"),
+    names.BELIEFS: (_is_gain, "beliefs move within a gain"),
+    names.BENCHMARK: (_is_of_two_shifts, "a benchmark takes one endpoint shift before and after"),
+    names.AUC: (_is_of_two_endpoints, "an auc takes an endpoint shift and an outcome"),
+}
 
 
 def _levels(name: str, attribute: str, given: object) -> tuple[str, ...]:

@@ -165,6 +165,56 @@ def beliefs(
     }
 
 
+def benchmark(
+    name: str,
+    before: Contrast,
+    after: Contrast,
+    *,
+    repeated: bool = True,
+    **about: Any,  # noqa: ANN401 - fields of an Estimand
+) -> dict[str, Estimand]:
+    """How far two views of the same states are from being answered alike.
+
+    Descriptive: a scorer that answers by what it can know of the target would give all of these
+    no difference where neither view holds anything that the state does not.
+
+    Parameters
+    ----------
+    name : str
+        Rows are called ``name.shift.before`` and so on; see `fourcorner.measures`.
+    before, after : Contrast
+        An endpoint shift between the two views, before the change and after it.
+    repeated : bool
+        Whether the scores have several waves of one session: without them there is no row of the
+        distance between laws of responses.
+    **about
+        `between`, `where`, `wave` of an `Estimand`.
+
+    Returns
+    -------
+    dict of name to Estimand
+
+    Raises
+    ------
+    ContrastError
+        If they are not one endpoint shift, before and after.
+
+    Examples
+    --------
+    >>> from fourcorner.contrasts import endpoint_shift
+    >>> pair = [endpoint_shift(state, view=("quote", "generated")) for state in ("before", "after")]
+    >>> list(benchmark("alike", *pair, repeated=False))[-1]
+    'alike.discordant'
+    """
+    both = after - before
+    return {
+        f"{name}.{row}": Estimand(
+            f"{name}.{row}", both, measure.statistic, measure=measure, family=name, **about
+        )
+        for row, measure in measures.benchmark(repeated=repeated).items()
+    }
+
+
 def agreement(
     name: str,
     of: str | Mapping[str, contrasts.Levels],

@@ -11,12 +11,19 @@ from fourcorner import names
 from fourcorner.auditing import Audit
 from fourcorner.estimands import Estimand
 from fourcorner.report import words
-from fourcorner.report.lines import Line
+from fourcorner.report.lines import Line, shown
+from fourcorner.report.meaning import meaning
 from fourcorner.results import Breakdown, Check, target
 
-SIGNS = "signs"
 NO_LEVEL = "none"
-SIGN_COLUMNS = (names.CROSS_CHANNEL, names.SAME_CHANNEL, names.FIRST_GAIN, names.SECOND_GAIN)
+COLUMNS = {  # rows that tables of parts show, where they are not all
+    names.SIGNS: (
+        names.CROSS_CHANNEL,
+        names.SAME_CHANNEL,
+        names.FIRST_GAIN,
+        names.SECOND_GAIN,
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -27,8 +34,9 @@ class Family:
     ----------
     name, kind, meaning : str
     weights : tuple of str
+        Mixtures under which some row has anything to show.
     rows : mapping of row to lines
-        A row's name without the family's; its lines by mixture, in the order of `weights`.
+        A row's name without the family's; its lines, one for each mixture of the spec.
     """
 
     name: str
@@ -40,6 +48,10 @@ class Family:
     def line(self, row: str, weights: str) -> Line | None:
         """A row under a mixture; None where the family has no such row."""
         return next((x for x in self.rows.get(row, ()) if x.weights == weights), None)
+
+    def shown(self, row: str) -> list[Line]:
+        """Lines of a row, in the order of `weights`."""
+        return [line for line in self.rows[row] if line.weights in self.weights]
 
 
 def families(audit: Audit, lines: Sequence[Line]) -> list[Family]:
@@ -58,8 +70,8 @@ def families(audit: Audit, lines: Sequence[Line]) -> list[Family]:
             Family(
                 name,
                 declared.kind,
-                words.meaning(declared),
-                tuple(dict.fromkeys(line.weights for line in mine)),
+                meaning(declared),
+                tuple(dict.fromkeys(line.weights for line in shown(mine))),
                 {row: tuple(listed) for row, listed in rows.items()},
             )
         )
@@ -123,8 +135,8 @@ def levels(audit: Audit, family: Family) -> list[Levels]:
 def _levels(
     family: Family, weights: str, parts: Mapping[tuple[str, str], Mapping[str, Breakdown]]
 ) -> Levels:
-    shown = SIGN_COLUMNS if family.kind == SIGNS else tuple(family.rows)
-    columns = tuple(column for column in shown if column in family.rows)
+    some = COLUMNS.get(family.kind, tuple(family.rows))
+    columns = tuple(column for column in some if column in family.rows)
     rows = []
     for (by, level), measured in parts.items():
         largest = max(measured.values(), key=lambda row: row.transitions)

@@ -13,6 +13,7 @@ from fourcorner.auditing import Audit
 from fourcorner.estimands import Estimand
 from fourcorner.report import words
 from fourcorner.report.lines import REVERSALS, Line
+from fourcorner.report.meaning import meaning
 from fourcorner.results import Estimate, side
 
 SURE = 0.95
@@ -51,7 +52,7 @@ def findings(audit: Audit, comparisons: Sequence[Line], lines: Sequence[Line]) -
             if line.estimand.name == name and (line.design or line.posterior) is not None
         ]
         statements = tuple((line.weights, *_statement(line, lines)) for line in mine)
-        found.append(Finding(name, words.meaning(audit.spec.estimands[name]), statements))
+        found.append(Finding(name, meaning(audit.spec.estimands[name]), statements))
     return found
 
 
@@ -98,8 +99,11 @@ def _share(line: Line) -> tuple[str, str]:
         return "Not estimated." if row is None else "Refused.", ""
     if line.estimand.between is not None:
         return f"Difference of the shares of transitions below zero: {words.estimate(row)}.", ""
-    counted = "" if row.count is None else f"{row.count:,} of {row.transitions:,}, unweighted."
-    return f"Share of transitions below zero: {words.estimate(row)}.", counted
+    said = f"Share of transitions below zero: {words.estimate(row, line.places)}."
+    if row.count is None:
+        return said, ""
+    weighed = "" if line.alike else ", unweighted"
+    return said, f"{row.count:,} of {row.transitions:,}{weighed}."
 
 
 def _place(line: Line) -> str:
@@ -162,14 +166,14 @@ def _gains(line: Line, lines: Sequence[Line]) -> list[str]:
     """
     if line.estimand.statistic != names.MEAN:
         return []
-    pair: list[Estimate] = []
+    pair: list[tuple[Estimate, int | None]] = []
     for part in line.estimand.contrast.parts:
         same = [
-            other.design
+            (other.design, other.places)
             for other in lines
             if other.weights == line.weights
             and other.estimand.contrast == part
-            and other.estimand.contrast.kind == "gain"
+            and other.estimand.contrast.kind == names.GAIN
             and _alike(other.estimand, line.estimand)
             and other.design is not None
             and other.design.value is not None
@@ -177,8 +181,8 @@ def _gains(line: Line, lines: Sequence[Line]) -> list[str]:
         pair += same[:1]
     if len(pair) != 2:
         return []
-    first, second = pair
-    values = f"{words.estimate(first)} and {words.estimate(second)}"
+    values = words.listed([words.estimate(row, places) for row, places in pair])
+    first, second = (row for row, _ in pair)
     if (first.value or 0.0) * (second.value or 0.0) >= 0:
         return [f"Design gains: {values}, without a change of sign."]
     clear = {side(first), side(second)} == {-1, 1}

@@ -14,9 +14,8 @@ from fourcorner.auditing import Audit
 from fourcorner.bayes.mixtures import stratum_values
 from fourcorner.contrasts import Contrast
 from fourcorner.contrasts.calibration import CALIBRATION, POOLING
-from fourcorner.design.intervals import SIMULTANEOUS
 from fourcorner.estimands import Estimand, as_estimands
-from fourcorner.report import words
+from fourcorner.report import reasons, words
 from fourcorner.results import Estimate
 
 BELOW = "<0"
@@ -177,7 +176,7 @@ def refusals(audit: Audit) -> list[Refusal]:
     for row in audit.rows:
         if row.refused is not None:
             about = family.get(row.name, row.name)
-            grouped.setdefault((about, words.refusal(row.refused)), []).append(row)
+            grouped.setdefault((about, reasons.refusal(row.refused)), []).append(row)
     found = []
     for (about, why), rows in grouped.items():
         which = dict.fromkeys(row.name for row in rows)
@@ -187,7 +186,7 @@ def refusals(audit: Audit) -> list[Refusal]:
                 next(iter(which)) if len(which) == 1 else about,
                 rows[0].statistic if len(which) == 1 else "",
                 why if len(which) == 1 else f"{why}{_which(about, which)}",
-                words.remedy(rows[0].refused or {}),
+                reasons.remedy(rows[0].refused or {}),
                 tuple(dict.fromkeys(where)),
             )
         )
@@ -226,7 +225,7 @@ def intervals(lines: Sequence[Line]) -> list[Estimate]:
 
 def is_simultaneous(row: Estimate) -> bool:
     """Whether an interval holds together with those of all rows of its cohort."""
-    return row.interval_kind == SIMULTANEOUS
+    return row.interval_kind == names.SIMULTANEOUS
 
 
 def kinds(lines: Sequence[Line]) -> list[str]:

@@ -137,7 +137,7 @@ def _forest(panels: Sequence[Sequence[Line]], score: str) -> Figure:
 def _asked(line: Line) -> str:
     statistic = line.estimand.statistic
     words = {names.MEAN: "", **dict.fromkeys(names.SHARES, " (share)")}
-    return line.estimand.name + words.get(statistic, f" ({statistic})")
+    return line.estimand.name + words.get(statistic, f" ({statistic.replace('_', ' ')})")
 
 
 def _engines(ax: Axes, y: int, line: Line) -> None:

@@ -8,8 +8,8 @@ lies above zero; where retries were not measured, that is what is said. Pinned b
 from collections.abc import Iterator, Sequence
 
 from fourcorner import names
-from fourcorner.report import words
-from fourcorner.report.families import SIGNS, Family
+from fourcorner.report import reasons, words
+from fourcorner.report.families import Family
 from fourcorner.report.findings import Finding
 from fourcorner.report.lines import IN_WORDS
 from fourcorner.results import Estimate, side
@@ -38,7 +38,7 @@ def findings(found: Sequence[Family], *, short: bool = False) -> list[Finding]:
             ),
         )
         for family in found
-        if family.kind == SIGNS
+        if family.kind == names.SIGNS
     ]
 
 
@@ -48,7 +48,7 @@ def statement(family: Family, weights: str) -> tuple[str, list[str]]:
     if cross is None:
         return "Not estimated.", []
     if cross.refused is not None:
-        return f"Refused: {words.refusal(cross.refused).rstrip('.')}.", []
+        return f"Refused: {reasons.refusal(cross.refused).rstrip('.')}.", []
     if _apart(family):
         said = words.estimate(cross)
         return f"Cross-channel disagreement, difference between the groups: {said}.", []

@@ -10,21 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from fourcorner import names
 from fourcorner.auditing import Audit
-from fourcorner.report import families, lines, panels, stability, words
+from fourcorner.report import criteria, families, lines, panels, reasons, stability, words
 from fourcorner.report.claims import FAILED, MISSING, claims, gaps
+from fourcorner.report.columns import Block, laid_out
 from fourcorner.report.families import Family
 from fourcorner.report.lines import Line
 from fourcorner.report.text import label
 from fourcorner.results import Check, Estimate, target
 from fourcorner.scores import STAGES
 
-OWN = "    own cases"
+OWN = "  own cases"
+TRANSITIONS = "transitions"
 NARROWEST = 100  # a table cut off says less than one that wraps
 
 
@@ -36,8 +39,10 @@ def audit(found: Audit) -> None:
     collected = lines.collect(found)
     single = families.alone(collected)
     if single:
-        console.print(_estimates(found, single))
+        _write(console, _estimates(found, single))
     _families(console, families.families(found, collected))
+    for said in criteria.sentences(found):
+        console.print(said, markup=False)
     noted = lines.notes(collected).items()
     notes = (f"note on {words.few(about)}: {note}" for note, about in noted)
     for said in (*_bounds(collected), *notes, *_parts(found)):
@@ -128,10 +133,10 @@ def doctor_scores(found: Mapping[str, Any], path: Path) -> None:
     console.print(table)
     for entry in found["estimands"]:
         if entry["refused"] is not None:
-            why = f"{words.refusal(entry['refused'])} {words.remedy(entry['refused'])}"
+            why = f"{reasons.refusal(entry['refused'])} {reasons.remedy(entry['refused'])}"
             console.print(f"refused: {entry['name']}: {why.strip()}", markup=False)
     for entry in found["weights"]:
-        why = words.refusal(entry["refused"])
+        why = reasons.refusal(entry["refused"])
         said = f"refused: {entry['name']} under {entry['weights']} weights: {why}"
         console.print(said, markup=False)
     for said in found["small_strata"]:
@@ -184,7 +189,12 @@ def _funnel(console: Console, funnel: Mapping[str, Any]) -> None:
         console.print(f"warning: {said}", markup=False)
 
 
-def _estimates(found: Audit, collected: Sequence[Line]) -> Table:
+def _write(console: Console, table: Sequence[str]) -> None:
+    """Lines of a table as they are, also beyond the width of the terminal."""
+    console.print("\n".join(table), markup=False, soft_wrap=True)
+
+
+def _estimates(found: Audit, collected: Sequence[Line]) -> list[str]:
     """One block of lines per estimand, one line per mixture, the engines side by side.
 
     Under a mixture stands the design estimate on the estimand's own cases where they are others.
@@ -193,24 +203,21 @@ def _estimates(found: Audit, collected: Sequence[Line]) -> Table:
     fitted = found.tree is not None
     level = f"[{100 * found.rows[0].level:g} %]" if found.rows else ""
     headings = [f"design {level}"] * with_design + [f"posterior {level}", "P(<0)"] * fitted
-    table = _table("estimand")
-    for heading in [*headings, "units"]:
-        table.add_column(heading, justify="right", no_wrap=True)
+    blocks = []
     for name, block in groupby(lines.shown(collected), key=lambda line: line.estimand.name):
-        rows = [[name, *("" for _ in headings), ""]]
+        rows: list[tuple[str, ...]] = []
         for line in block:
-            cells = [f"  {line.weights}"]
-            cells += [_estimate(line.design, line.places)] * with_design
+            cells = [_estimate(line.design, line.places)] * with_design
             below = line.probabilities.get(lines.BELOW)
             chance = "" if below is None else words.probability(below)
             cells += [_estimate(line.posterior, line.places), chance] * fitted
             row = line.design or line.posterior
-            rows.append([*cells, words.cases(row) if row else ""])
+            rows.append((line.weights, *cells, words.cases(row) if row else ""))
             if own := line.own_cases:
                 beside = ["", ""] * fitted
-                rows.append([OWN, _estimate(own, line.places), *beside, words.cases(own)])
-        _add(table, *("\n".join(cells) for cells in zip(*rows, strict=True)))
-    return table
+                rows.append((OWN, _estimate(own, line.places), *beside, words.cases(own)))
+        blocks.append(Block(name, tuple(rows)))
+    return laid_out(["estimand", *headings, "units"], blocks)
 
 
 def _families(console: Console, several: Sequence[Family]) -> None:
@@ -221,28 +228,38 @@ def _families(console: Console, several: Sequence[Family]) -> None:
         if any(line.design is not None for listed in family.rows.values() for line in listed)
     ]
     for family in estimated:
-        console.print(_family(family))
+        _write(console, _family(family, console.width))
     for finding in stability.findings(estimated):
         for weights, *said in finding.statements:
             console.print(f"{target(finding.name, weights)}: {' '.join(said)}", markup=False)
 
 
-def _family(family: Family) -> Table:
-    """A family's rows, one line each, its mixtures side by side; design estimates alone.
+def _family(family: Family, width: int) -> list[str]:
+    """A family's rows, one line each, its mixtures side by side where there is room for them.
 
-    Under a row stand those on its own cases where they are others than the fit's cohort.
+    Where there is none, each row has a line for each mixture. They are design estimates alone;
+    under a row stand those on its own cases where they are others than the fit's cohort.
     """
-    table = _table(label(family.name))
-    for heading in (*family.weights, "transitions"):
-        table.add_column(label(heading), justify="right", no_wrap=True)
-    for name, listed in family.rows.items():
-        cells = [_estimate(line.design, line.places) for line in listed]
-        _add(table, f"  {name}", *cells, _transitions(line.design for line in listed))
-        if any(line.own_cases for line in listed):
-            own = [line.own_cases for line in listed]
-            cells = [_estimate(row, line.places) for row, line in zip(own, listed, strict=True)]
-            _add(table, OWN, *cells, _transitions(own))
-    return table
+    rows: list[tuple[str, ...]] = []
+    blocks = []
+    for row in family.rows:
+        listed = family.shown(row)
+        block: list[tuple[str, ...]] = []
+        every = [(line, line.design, line.own_cases) for line in listed]
+        said = [_estimate(design, line.places) for line, design, _ in every]
+        rows.append((row, *said, _transitions(design for _, design, _ in every)))
+        owned = [_estimate(own, line.places) for line, _, own in every]
+        if any(owned):
+            rows.append((OWN, *owned, _transitions(own for _, _, own in every)))
+        for (line, design, own), value, own_value in zip(every, said, owned, strict=True):
+            block.append((line.weights, value, _transitions([design])))
+            if own is not None:
+                block.append((OWN, own_value, _transitions([own])))
+        blocks.append(Block(row, tuple(block)))
+    beside = laid_out([family.name, *family.weights, TRANSITIONS], [Block("", tuple(rows))])
+    if max(map(cell_len, beside)) <= width:
+        return [line for line in beside if line]
+    return laid_out([family.name, names.DESIGN, TRANSITIONS], blocks)
 
 
 def _transitions(rows: Iterable[Estimate | None]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from fourcorner import names
 from fourcorner.auditing import Audit
 from fourcorner.checks.rows import PRIOR_DRIVEN
-from fourcorner.report import stability, words
+from fourcorner.report import criteria, stability, words
 from fourcorner.report.families import alone, families
 from fourcorner.report.findings import DIFFER, Finding, asks_reversal, findings, kind, reverses
 from fourcorner.report.lines import Line, intervals, is_comparison, is_simultaneous
@@ -55,6 +55,7 @@ def verdict(audit: Audit, lines: Sequence[Line]) -> Verdict:
     sentences = [_gates(audit), *_engines(audit), *_refused(audit, lines), *_overview(means)]
     sentences += [
         *_reversals(means),
+        *criteria.sentences(audit),
         *_depends(audit, differ),
         *_pooled(audit),
         *_prior(audit, driven),
@@ -119,10 +120,16 @@ def _gates(audit: Audit) -> str:
 
 def _engines(audit: Audit) -> list[str]:
     if audit.tree is None:
-        return [f"Not available: {reason}." for reason in audit.not_available]
+        return [_unavailable(reason) for reason in audit.not_available]
     if not any(row.method == names.DESIGN for row in audit.rows):
         return ["The design engine was not run."]
     return []
+
+
+def _unavailable(reason: str) -> str:
+    """A reason as a sentence: what is not available, and why."""
+    what, _, why = reason.rstrip(".").partition(": ")
+    return f"No {what}: {why}." if why else f"Not available: {what}."
 
 
 def _refused(audit: Audit, lines: Sequence[Line]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Numbers and results in plain words, the same everywhere on the page.
+"""Numbers, counts and names as text, the same everywhere on the page.
 
 Invariant: a number keeps three digits and its sign, also an end of an interval that rounds to zero;
 decimals of a value with an interval are those that the interval deserves. Pinned by
@@ -7,19 +7,16 @@ decimals of a value with an interval are those that the interval deserves. Pinne
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
-from fourcorner import contrasts, names
-from fourcorner.estimands import modifiers
+from fourcorner import names
 from fourcorner.results import Estimate
-from fourcorner.spec import EstimandSpec
 
 DIGITS = 3
 MINUS = "\N{MINUS SIGN}"
 FEW = 4  # names in one sentence
 SMALLEST, LARGEST = 1e-4, 1e6  # outside: powers of ten
 FAR_BELOW = 0.01  # of the ends of its interval: a value whose own digits say nothing
-UNSIGNED = {*names.SHARES, names.AUC}
+UNSIGNED = {*names.SHARES, names.AUC, names.DISCORDANCE}
 
 
 def decimals(values: Sequence[float]) -> int | None:
@@ -201,84 +198,6 @@ def cell(record: Mapping[str, str]) -> str:
     return ", ".join(parts)
 
 
-def meaning(declared: EstimandSpec) -> str:
-    """What an estimand subtracts from what, as its spec declares it."""
-    if declared.difference is not None:
-        first, second = declared.difference
-        return "; ".join([f"{second} minus {first}", *modifiers(declared)])
-    pairs = list(declared.levels.items())
-    match declared.kind:
-        case "gain":
-            said = _gain(pairs)
-        case "omega":
-            said = _omega(pairs)
-        case "allocation":
-            said = _allocation(declared, pairs)
-        case names.AGREEMENT:
-            said = _agreement(declared, pairs)
-        case "signs":
-            said = f"signs of the gain at {_side(pairs, 0)} and of the gain at {_side(pairs, 1)}"
-        case "auc":
-            said = _ranking(declared, pairs)
-        case "beliefs":
-            where = f" at {_side(pairs, 0)}" if pairs else ""
-            said = f"beliefs over candidates, before and after{where}"
-        case "diagonal":
-            said = f"after at {_side(pairs, 1)} minus before at {_side(pairs, 0)}"
-        case _:
-            state = declared.state or ""
-            said = f"{state} at {_side(pairs, 1)} minus {state} at {_side(pairs, 0)}"
-    fixed = [f"{factor} = {listed(levels)}" for factor, levels in declared.at.items()]
-    fixed += [f"averaged over {factor}" for factor in declared.average_over]
-    return "; ".join([said, *fixed, *modifiers(declared)])
-
-
-Pairs = Sequence[tuple[str, tuple[str, ...]]]
-
-
-def _side(pairs: Pairs, side: int) -> str:
-    return listed([f"{factor} = {levels[side]}" for factor, levels in pairs])
-
-
-def _gain(pairs: Pairs) -> str:
-    where = f" at {_side(pairs, 0)}" if pairs else ""
-    return f"after minus before{where}"
-
-
-def _agreement(declared: EstimandSpec, pairs: Pairs) -> str:
-    whose = f"all levels of {declared.factor}"
-    if pairs:
-        whose = f"{_side(pairs, 0)} and {_side(pairs, 1)}"
-    said = f"share of replicate settings in which {whose} agree"
-    return f"{said}, {declared.state}" if declared.state else said
-
-
-def _allocation(declared: EstimandSpec, pairs: Pairs) -> str:
-    channels = [pair for pair in pairs if pair[0] != names.STATE]
-    ends = (declared.state, declared.state) if declared.state else names.STATES
-    second, first = (f"{ends[side]} at {_side(channels, side)}" for side in (1, 0))
-    said = f"the part that {declared.factor} has (Shapley) in {second} minus {first}"
-    if declared.factor == names.STATE:
-        return said
-    return f"{said}; a level of its own that a channel adds to all scores does not cancel"
-
-
-def _ranking(declared: EstimandSpec, pairs: Pairs) -> str:
-    attribute, level = declared.outcome or ("", "")
-    state = declared.state or names.AFTER
-    return (
-        f"how well the scores {state} rank {attribute} = {level}, at {_side(pairs, 0)} and at "
-        f"{_side(pairs, 1)}"
-    )
-
-
-def _omega(pairs: Pairs) -> str:
-    inner = f"gain at {_side(pairs[:1], 1)} minus gain at {_side(pairs[:1], 0)}"
-    for pair in pairs[1:]:
-        inner = f"({inner}) at {_side([pair], 1)} minus the same at {_side([pair], 0)}"
-    return inner
-
-
 def order(label: int | str) -> str:
     """Name of an interaction order, which has a scale group behind it where there are several.
 
@@ -290,48 +209,3 @@ def order(label: int | str) -> str:
     number, _, group = str(label).partition(" ")
     said = {"0": "level", "1": "main effects"}.get(number, f"{number}-way interactions")
     return f"{said} {group}" if group else said
-
-
-def refusal(refused: Mapping[str, Any]) -> str:
-    """Why a row is refused, in words; for missing cells, with the witness.
-
-    Parameters
-    ----------
-    refused : mapping
-        A row's ``refused``.
-
-    Returns
-    -------
-    str
-    """
-    if refused["reason"] != contrasts.NOT_IDENTIFIED:
-        return str(refused.get("message") or refused["reason"])
-    missing = [cell(record) for record in refused["missing"]]
-    never = (
-        "was never measured completely" if len(missing) == 1 else "were never measured completely"
-    )
-    witness = refused["witness"]
-    return (
-        f"{listed([f'({words})' for words in missing])} {never}, so the data do not determine it. "
-        f"To see why: if {_moved(witness['shift'])}, "
-        f"nothing that was measured would change, yet this estimand would move by "
-        f"{number(witness['moves_contrast'])}."
-    )
-
-
-def _moved(shifts: Sequence[Mapping[str, Any]]) -> str:
-    """A witness's shift of cells that were not measured, in words."""
-    if len(shifts) == 1:
-        shift = shifts[0]
-        return f"the score at ({cell(shift['cell'])}) were {number(shift['by'])} higher"
-    moves = [f"{number(shift['by'])} at ({cell(shift['cell'])})" for shift in shifts]
-    return f"scores changed together by {listed(moves)}"
-
-
-def remedy(refused: Mapping[str, Any]) -> str:
-    """What to measure, or nothing where no set of cells is known to help."""
-    sets = [
-        listed([f"({cell(record)})" for record in records])
-        for records in refused.get("would_identify", ())
-    ]
-    return f"Measuring {listed(sets, 'or')} would settle it." if sets else ""

@@ -1,14 +1,14 @@
 """Scores: a table to a validated Dataset, its cells and its funnel."""
 
 from fourcorner.scores.agreement import Agreement, agreement
-from fourcorner.scores.beliefs import log_softmax, reduced_options
+from fourcorner.scores.beliefs import log_softmax, reduced_options, reduced_sizes
 from fourcorner.scores.cells import (
     as_margins,
     cells,
     censoring_bounds,
     factors,
     joint,
-    measured,
+    measured_cells,
     replicate_dims,
     scale_factors,
     strata,
@@ -31,9 +31,10 @@ __all__ = [
     "funnel",
     "joint",
     "log_softmax",
-    "measured",
+    "measured_cells",
     "read_scores",
     "reduced_options",
+    "reduced_sizes",
     "replicate_dims",
     "scale_factors",
     "strata",

@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 from fourcorner import names
 from fourcorner.errors import ContrastError
 from fourcorner.scores.cells import factors, is_finite, measured, of_waves, replicate_dims
-from fourcorner.scores.margins import ROUNDING
+from fourcorner.scores.margins import ROUNDING, option_sizes
 from fourcorner.sections import nearest
+
+Floats = NDArray[np.float64]
 
 
 class Agreement(NamedTuple):
@@ -75,9 +77,10 @@ def agreement(
     """
     replicates = replicate_dims(scores)
     if level is None:
-        _require("replicate factor", factor, replicates)
+        _require("replicate factor", factor, replicates, _as_pair(factor, scores))
     else:
-        _require("channel factor", factor, channels := _channels(scores))
+        channels = _channels(scores)
+        _require("channel factor", factor, channels, _as_replicate(factor, scores))
         _require(f"level of {factor}", level, channels[factor])
     said = _said(of_waves(scores, wave))
     known = is_finite(said.value).all(replicates)
@@ -98,9 +101,28 @@ def _channels(scores: xr.Dataset) -> dict[str, list[str]]:
     return {name: found for name, found in factors(scores).items() if name != names.STATE}
 
 
-def _require(what: str, got: str, known: Sequence[str] | dict[str, list[str]]) -> None:
+def _require(
+    what: str, got: str, known: Sequence[str] | dict[str, list[str]], instead: str = ""
+) -> None:
     if got not in known:
-        raise ContrastError(f"no {what} {got!r}{nearest(got, known)}; there are {list(known)}")
+        near = nearest(got, known)
+        raise ContrastError(f"no {what} {got!r}{near}; there are {list(known)}{instead}")
+
+
+def _as_pair(factor: str, scores: xr.Dataset) -> str:
+    """What to write where a channel factor is asked for as a replicate."""
+    if factor not in _channels(scores):
+        return ""
+    pair = f"{{{factor!r}: (first, second)}}"
+    return f"; it is a channel factor, of which two levels are compared: {pair}"
+
+
+def _as_replicate(factor: str, scores: xr.Dataset) -> str:
+    """What to write where a replicate factor is asked for as a channel."""
+    if factor not in replicate_dims(scores):
+        return ""
+    some = ", some waves with wave = (…)" if factor == names.WAVE else ""
+    return f"; it is a replicate factor, all of whose levels are compared: of = {factor!r}{some}"
 
 
 def _said(scores: xr.Dataset) -> _Said:
@@ -115,15 +137,19 @@ def _said(scores: xr.Dataset) -> _Said:
     np.put_along_axis(rivals, place[..., None], -np.inf, axis=-1)
     best, second = exact.max(axis=-1), rivals.max(axis=-1)
     known = measured(scores)
-    beyond = known.copy(data=(best > limit) & ~_close(best, limit))
+    sizes = option_sizes(scores, []).values
+    beyond = known.copy(data=(best > limit) & ~_close(best, limit, sizes))
     value = known.copy(data=place.astype(float)).where(known & beyond)
-    return _Said(value, known.copy(data=_close(best, second)))
+    return _Said(value, known.copy(data=_close(best, second, sizes)))
 
 
 def _equal(one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
     return one.copy(data=_close(one.values, other.values))
 
 
-def _close(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether numbers are the same but for rounding; infinite ones only if both are."""
-    return np.isclose(one, other, rtol=2 * ROUNDING, atol=0.0)
+def _close(one: Floats, other: Floats, sizes: Floats | float = 0.0) -> NDArray[np.bool_]:
+    """Whether numbers are the same but for the rounding of themselves and of what they come from.
+
+    Infinite ones are only if both are.
+    """
+    return np.isclose(one, other, rtol=2 * ROUNDING, atol=2 * ROUNDING * np.nan_to_num(sizes))

@@ -32,6 +32,8 @@ class Arrays:
     present : numpy.ndarray of bool
         Whether there is a row.
     censored : numpy.ndarray of bool or None
+    size : numpy.ndarray or None
+        How large the numbers are whose difference a score is.
     placed : int
         Rows that went to some place; more than there are places filled where two share one.
     odd : bool
@@ -41,6 +43,7 @@ class Arrays:
     score: NDArray[np.float64]
     present: NDArray[np.bool_]
     censored: NDArray[np.bool_] | None
+    size: NDArray[np.float64] | None
     placed: int
     odd: bool
 
@@ -57,6 +60,7 @@ def scatter(table: Table, data: DataSpec, transitions: int, options: int) -> Arr
     size = transitions * per_transition
     score, present = np.full(size, np.nan), np.zeros(size, dtype=bool)
     censored = np.zeros(size, dtype=bool) if data.candidate else None
+    reach = np.full(size, np.nan) if data.is_readout else None
     placed, odd = 0, False
     whole = "INTEGER" if size < 2**31 else "BIGINT"
     for chunk in map(_known, table.chunks(_placed_sql(data, per_transition, options, whole))):
@@ -65,11 +69,14 @@ def scatter(table: Table, data: DataSpec, transitions: int, options: int) -> Arr
         present[places] = True
         placed += len(places)
         odd = odd or bool(np.isinf(values).any())
+        if reach is not None:
+            reach[places] = chunk["z"]
         if censored is not None and data.censored:
             censored[places] = chunk["x"] == 1
             odd = odd or bool(((chunk["x"] == 2) & ~np.isnan(values)).any())
     flags = None if censored is None else censored.reshape(sizes)
-    return Arrays(score.reshape(sizes), present.reshape(sizes), flags, placed, odd)
+    reached = None if reach is None else reach.reshape(sizes)
+    return Arrays(score.reshape(sizes), present.reshape(sizes), flags, reached, placed, odd)
 
 
 def _known(chunk: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -91,8 +98,8 @@ def _placed_sql(data: DataSpec, per_transition: int, options: int, whole: str) -
     if data.candidate:
         place = f"k.code::{whole} * {per_transition} + place * {options} + pos"
         joined += " JOIN options USING (u, c)"
-    flag = ", x" if data.censored else ""
-    return f"SELECT {place} AS place, y{flag} FROM coded {joined}"
+    more = f"{', z' if data.is_readout else ''}{', x' if data.censored else ''}"
+    return f"SELECT {place} AS place, y{more} FROM coded {joined}"
 
 
 def dataset(
@@ -120,6 +127,8 @@ def dataset(
         },
         attrs={**attrs, "reducer": data.reducer},
     )
+    if arrays.size is not None:
+        found[names.OPTION_SIZE] = ([*dims, names.OPTION], arrays.size)
     low, high = margin_bounds(found, [])
     found[names.SCORE] = low.where(low == high)
     there = xr.DataArray(arrays.present, dims=found[names.OPTION_SCORE].dims)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fourcorner import names
 from fourcorner.scores.cells import of_waves, reduction
-from fourcorner.scores.margins import without_trace
+from fourcorner.scores.margins import option_sizes, without_trace
 
 Floats = NDArray[np.float64]
 
@@ -50,6 +50,23 @@ def reduced_options(scores: xr.Dataset, wave: Sequence[str] = ()) -> xr.DataArra
     sizes = abs(exact).mean(averaged, skipna=False)
     mean = without_trace(exact.mean(averaged, skipna=False), sizes)
     return mean.where(chosen[names.OPTION_ID] != "", -np.inf).transpose(*mean.dims)
+
+
+def reduced_sizes(scores: xr.Dataset, wave: Sequence[str] = ()) -> xr.DataArray:
+    """How large the numbers are that `reduced_options` are made of, at most: its dims but one.
+
+    Parameters
+    ----------
+    scores : xarray.Dataset
+    wave : sequence of str
+
+    Returns
+    -------
+    xarray.DataArray
+        Without the dim ``option``; NaN where no option is measured.
+    """
+    averaged, _ = reduction(scores)
+    return option_sizes(of_waves(scores, wave), averaged)
 
 
 def log_softmax(scores: Floats) -> Floats:

@@ -185,6 +185,14 @@ def measured(scores: xr.Dataset) -> xr.DataArray:
     return there.all(names.OPTION).transpose(*scores[names.SCORE].dims)
 
 
+def measured_cells(scores: xr.Dataset, wave: Sequence[str] = ()) -> xr.DataArray:
+    """Whether every replicate of each cell is `measured`, in some waves or in all.
+
+    A cell that is and has no value has a score that is only an upper limit. Dims of `cells`.
+    """
+    return measured(of_waves(scores, wave)).all(replicate_dims(scores))
+
+
 def is_finite(array: xr.DataArray) -> xr.DataArray:
     """Whether each number is finite, with the same dims."""
     return array.copy(data=np.isfinite(array.values))

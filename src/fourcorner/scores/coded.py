@@ -21,6 +21,7 @@ from fourcorner.scores.typed import (
     id_parts,
     labels,
     score_sql,
+    size_sql,
     text_sql,
     where_sql,
 )
@@ -38,7 +39,8 @@ def load_coded(table: Table, data: DataSpec, *, exact: bool) -> None:
     """Make ``coded`` from the source: ids, labels, ``place`` among the cells, score ``y``.
 
     ``place`` is NULL where a level is not declared, and with `exact` also where it is spelt
-    otherwise; ``x`` says whether a score is censored, 2 where its column does not say.
+    otherwise; ``x`` says whether a score is censored, 2 where its column does not say; ``z`` is
+    how large the numbers are whose difference is the score.
     """
     sizes = shape(data)
     strides = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
@@ -49,6 +51,8 @@ def load_coded(table: Table, data: DataSpec, *, exact: bool) -> None:
     parts = id_parts(table, data)
     parts += [f"{text_sql(table, column)} AS {short}" for short, column in labels(data).items()]
     parts += [f"CAST({place or 0} AS INTEGER) AS place", f"{score_sql(table, data)} AS y"]
+    if data.is_readout:
+        parts.append(f"{size_sql(table, data)} AS z")
     if data.censored:
         flag = f"{code_sql(table, data.censored, FLAGS)} % 2"
         parts.append(f"CAST(coalesce({flag}, 2) AS UTINYINT) AS x")

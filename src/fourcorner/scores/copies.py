@@ -1,8 +1,8 @@
 """Measurements that repeat others to the last digit: copies, not second measurements.
 
 Invariant: a wave that copies another is no table's second measurement; any other level of a
-replicate factor that has another's scores everywhere is told. Grades agree by themselves and are
-neither, unless whole waves agree. Pinned by `tests/test_waves.py`.
+replicate factor that has another's scores everywhere is told. Grades agree by themselves, in whole
+waves too, and are neither. Pinned by `tests/test_waves.py`.
 """
 
 import itertools
@@ -24,7 +24,8 @@ HEAD = 1000  # transitions that are looked at first
 def copied_waves(scores: xr.Dataset) -> Iterator[str]:
     """Pairs of waves with the same scores in every cell of at least five transitions.
 
-    Grades agree by chance: where fewer than half of the scores that agree are distinct, waves are
+    Grades agree by chance, and are no copies: at most ten different scores, not each of them once.
+    Where there are more and fewer than half of the scores that agree are distinct, waves are
     copies only if they agree wherever both are measured.
     """
     if names.WAVE not in scores[names.SCORE].dims:
@@ -83,7 +84,18 @@ def _same(one: NDArray[np.float64], other: NDArray[np.float64]) -> int:
     count = int(agree.sum())
     if count < FEW:
         return 0
+    if _graded(np.concatenate([one[both], other[both]])):
+        return 0
     kept = one[agree][both[agree]]
     coarse = len(np.unique(kept)) < DISTINCT * len(kept)
     whole = count == int(both.any(axis=1).sum())
     return 0 if coarse and not whole else count
+
+
+def _graded(both: NDArray[np.float64]) -> bool:
+    """Whether two waves have grades: few different scores, and one of them in two places or more.
+
+    A copy of scores that are all different has each of them twice.
+    """
+    different = len(np.unique(both))
+    return different <= GRADES and 2 * different < len(both)

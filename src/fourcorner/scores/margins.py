@@ -38,7 +38,7 @@ def margin_bounds(scores: xr.Dataset, averaged: Sequence[str]) -> tuple[xr.DataA
     """
     given = scores[names.OPTION_SCORE]
     limit = given.mean(averaged, skipna=False)
-    terms = 2 * abs(given).mean(averaged).max(names.OPTION)  # what averages may have cancelled
+    terms = 2 * option_sizes(scores, averaged)  # what averages may have cancelled
     censored = scores[names.CENSORED].any(averaged)
     floor = limit.where(~censored | limit.isnull(), -np.inf)
     option = xr.DataArray(np.arange(scores.sizes[names.OPTION]), dims=names.OPTION)
@@ -53,6 +53,30 @@ def margin_bounds(scores: xr.Dataset, averaged: Sequence[str]) -> tuple[xr.DataA
     dims = [dim for dim in scores[names.SCORE].dims if dim not in averaged]
     bounds = margin(floor, limit), margin(limit, floor)
     return bounds[0].transpose(*dims), bounds[1].transpose(*dims)
+
+
+def option_sizes(scores: xr.Dataset, averaged: Sequence[str]) -> xr.DataArray:
+    """How large the numbers are that averaged option scores are made of, at most.
+
+    Beside it the rounding of a difference of two of them is nothing. The score of a binary readout
+    is itself a difference, and small where both of its log-probabilities are large.
+
+    Parameters
+    ----------
+    scores : xarray.Dataset
+        With ``option_score``.
+    averaged : sequence of str
+        Replicate dims over which each option's score is averaged.
+
+    Returns
+    -------
+    xarray.DataArray
+        Dims of ``option_score`` without those and without the options; NaN where none is measured.
+    """
+    sizes = scores.get(names.OPTION_SIZE)
+    if sizes is None:
+        sizes = abs(scores[names.OPTION_SCORE])
+    return sizes.mean(averaged).max(names.OPTION)
 
 
 def without_trace(difference: xr.DataArray, size: xr.DataArray) -> xr.DataArray:

@@ -20,6 +20,7 @@ from fourcorner.spec import DataSpec
 MANY = 30
 FEW = 8
 SPACE = r" \t\n\v\f\r"  # what DuckDB's casts pass over
+CERTAIN = 1e-6  # a log-probability may be above zero by its rounding
 EXACT = {"DOUBLE", "FLOAT", "TINYINT", "SMALLINT", "INTEGER", "BIGINT"}
 
 
@@ -113,8 +114,18 @@ def score_sql(table: Table, data: DataSpec) -> str:
     numbers = [number_sql(table, column) for column in data.score_columns]
     if len(numbers) == 1:
         return numbers[0]
-    odd = " OR ".join(f"isinf({number})" for number in numbers)
+    odd = " OR ".join(f"({above_one(number)})" for number in numbers)  # an infinite one too
     return f"CASE WHEN {odd} THEN CAST('inf' AS DOUBLE) ELSE {' - '.join(numbers)} END"
+
+
+def size_sql(table: Table, data: DataSpec) -> str:
+    """How large the numbers are whose difference a binary readout's score is."""
+    return " + ".join(f"abs({number_sql(table, column)})" for column in data.score_columns)
+
+
+def above_one(number: str) -> str:
+    """SQL for a number that is the logarithm of no probability, but for a single's rounding."""
+    return f"{number} > {CERTAIN} AND NOT isnan({number}) OR isinf({number})"
 
 
 def factor_columns(data: DataSpec) -> dict[str, tuple[str, ...]]:

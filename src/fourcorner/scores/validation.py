@@ -10,12 +10,16 @@ import pandas as pd
 from fourcorner.io.sources import ROW
 from fourcorner.io.sql import INFINITE, NUMBER, literal
 from fourcorner.io.tables import Table
-from fourcorner.scores.typed import MANY, canonical_sql, factor_columns
+from fourcorner.scores.typed import CERTAIN, MANY, canonical_sql, factor_columns
 from fourcorner.sections import canonical, nearest
 from fourcorner.spec import DataSpec
 
 EXAMPLES = 3
 BLANK = r"\s*"
+NO_LOGARITHM = (
+    "a log-probability above 0; of probabilities take the logarithm with [data.derive], of other "
+    'scores derive the difference and declare it as option_score = "…"'
+)
 NOTHING = ("nan", "NaN", "NAN", "NaT", "NA", "N/A", "<NA>", "None", "NULL", "Null", "null")
 
 
@@ -65,6 +69,10 @@ def _value_checks(data: DataSpec) -> Iterator[tuple[str, str, str]]:
     yield means_nothing("u"), "u", f"{data.unit}: {lost}"
     for i, column in enumerate(data.score_columns):
         yield from _number_checks(f"y{i}", column)
+        if data.is_readout:
+            number = f"TRY_CAST(y{i} AS DOUBLE)"
+            above = f"{number} > {CERTAIN} AND NOT isnan({number}) AND NOT isinf({number})"
+            yield above, f"y{i}", f"{column}: {NO_LOGARITHM}"
     if data.transition:
         yield blank("t"), "t", f"{data.transition}: an empty id"
         yield "contains(t, chr(0))", "t", f"{data.transition}: a null character"

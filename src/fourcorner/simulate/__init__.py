@@ -9,10 +9,22 @@ text or bytes.
 
 from collections.abc import Callable
 
-from fourcorner.simulate import global_replay, protocol, retrieval_cube
+from fourcorner.simulate import (
+    bridge,
+    controls,
+    global_replay,
+    protocol,
+    retrieval_cube,
+    retrieval_face,
+    source_contract,
+)
 
 COHORTS: tuple[Callable[[], dict[str, str | bytes]], ...] = (
+    retrieval_face.files,
     retrieval_cube.files,
+    controls.files,
+    bridge.files,
+    source_contract.files,
     global_replay.files,
     protocol.files,
 )

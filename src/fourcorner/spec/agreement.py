@@ -31,11 +31,26 @@ def read_agreement(
         pairs = entry.levels(names.AGREEMENT, single=False)
         if len(pairs) > 1:
             entry.fault(f"agreement = {show(given)} compares {len(pairs)} factors; {WANTED}")
+        elif data is not None and (repeated := pairs.keys() & data.replicate.keys()):
+            (factor,) = repeated
+            entry.fault(_as_replicate(factor, given))
+            return factor, {}
         return None, pairs
     factor = entry.text(names.AGREEMENT)
     if factor is not None and data is not None:
         _check_replicate(entry, factor, data)
     return factor or "", {}
+
+
+def _as_replicate(factor: str, given: dict[str, object]) -> str:
+    """What to write where levels of a replicate factor are named."""
+    some = "; rows of some levels are kept with [data] where"
+    if factor == names.WAVE:
+        some = f", with wave = {show(given[factor])} for some of them"
+    return (
+        f"agreement = {show(given)}: {factor!r} is a replicate factor, and all of its levels are "
+        f"compared: write agreement = {factor!r}{some}"
+    )
 
 
 def _check_state(entry: Section, data: DataSpec, state: str | None) -> None:

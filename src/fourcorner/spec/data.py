@@ -75,6 +75,11 @@ class DataSpec:
         return tuple((self.option_score or {}).values())
 
     @property
+    def is_readout(self) -> bool:
+        """Whether a candidate's score is that of a yes less that of a no."""
+        return len(self.score_columns) > 1
+
+    @property
     def measure(self) -> str:
         """What a cell holds, in words: the score's column, or the margin of the options'."""
         return self.score or f"margin of {' − '.join(self.score_columns)}"
@@ -208,7 +213,7 @@ def _check_columns(data: DataSpec, section: Section) -> None:
         if column in seen and {seen[column], part} != {"stratum", "target"}:
             section.fault(f"column {column!r} is both {seen[column]} and {part}; give it one part")
         seen[column] = part
-        if part in {"channel", "replicate", "attributes"} and (why := _unfit(part, column)):
+        if part in {"channel", "replicate", "attributes"} and (why := unfit(part, column)):
             section.fault(
                 f"{part} may not be called {column!r}, {why}; rename the column or make one with "
                 f"[data.derive]"
@@ -227,8 +232,19 @@ def _parts(data: DataSpec) -> Iterator[tuple[str, str | None]]:
     yield from (("attributes", name) for name in data.attributes)
 
 
-def _unfit(part: str, column: str) -> str:
-    """Why a column's name cannot name a dim or coordinate of a Dataset that goes to netCDF."""
+def unfit(part: str, column: str) -> str:
+    """Why a column's name cannot name a dim or coordinate of a Dataset that goes to netCDF.
+
+    Parameters
+    ----------
+    part : {"channel", "replicate", "attributes"}
+    column : str
+
+    Returns
+    -------
+    str
+        Nothing where it can.
+    """
     if column in names.RESERVED:
         return "a word of the package"
     if column in {".", ".."} or re.search(r"[/\x00-\x1f\x7f]", column):

@@ -13,22 +13,13 @@ from fourcorner.sections import Levels, Section, nearest, show
 from fourcorner.spec.agreement import read_agreement
 from fourcorner.spec.data import DataSpec
 from fourcorner.spec.differences import link
+from fourcorner.spec.kinds import KINDS, OUTCOME, OWN_KEYS, STATE, STATISTIC, having
 from fourcorner.spec.subsets import SUBSET_KEYS, Subset, check_attribute, read_subset
 
-CONTRASTED = (
-    *("gain", "omega", "endpoint_shift", "diagonal", "allocation"),
-    *("signs", "auc", "beliefs", names.AGREEMENT),
-)
-FAMILIES = ("signs", "auc", "beliefs")
-MEASURED = (*FAMILIES, names.AGREEMENT)  # each with its own statistic
-ESTIMAND_KINDS = (*CONTRASTED, "difference")
+CONTRASTED = tuple(name for name, kind in KINDS.items() if not kind.of_others)
 MODIFIERS = {
-    "at": CONTRASTED,
-    "average_over": CONTRASTED,
-    "outcome": ("auc",),
-    "state": ("auc", "endpoint_shift", "allocation", names.AGREEMENT),
-    "dead_zones": ("signs",),
-    "statistic": tuple(kind for kind in ESTIMAND_KINDS if kind not in MEASURED),
+    **dict.fromkeys(("at", "average_over"), CONTRASTED),
+    **{key: having(key) for key in OWN_KEYS},
     **dict.fromkeys(SUBSET_KEYS, CONTRASTED),
 }
 TWO = "two levels, second minus first"
@@ -79,12 +70,12 @@ class EstimandSpec:
     @property
     def is_measured(self) -> bool:
         """Whether something else than its contrast is taken of each transition."""
-        return self.kind in MEASURED
+        return KINDS[self.kind].measured
 
     @property
     def is_family(self) -> bool:
         """Whether it stands for several rows, each called NAME.<row>."""
-        return self.kind in FAMILIES
+        return KINDS[self.kind].family
 
 
 def read_estimands(section: Section, data: DataSpec | None) -> dict[str, EstimandSpec]:
@@ -98,7 +89,7 @@ def read_estimands(section: Section, data: DataSpec | None) -> dict[str, Estiman
         if not name.strip():
             section.fault("an estimand has an empty name; give it one")
         named = _shares(name, declared)
-        if declared.kind == "allocation":
+        if declared.kind == names.ALLOCATION:
             shares[name] = list(named)
         for twice in named.keys() & found.keys():
             section.fault(
@@ -111,30 +102,31 @@ def read_estimands(section: Section, data: DataSpec | None) -> dict[str, Estiman
 
 
 def _shares(name: str, declared: EstimandSpec) -> dict[str, EstimandSpec]:
-    if declared.kind != "allocation":
+    if declared.kind != names.ALLOCATION:
         return {name: declared}
     return {f"{name}.{factor}": replace(declared, factor=factor) for factor in declared.levels}
 
 
 def _estimand(entry: Section, data: DataSpec | None) -> EstimandSpec:
-    kinds = [kind for kind in ESTIMAND_KINDS if kind in entry.raw]
-    entry.known.update((*ESTIMAND_KINDS, *MODIFIERS))
-    if len(kinds) != 1:
+    named = [kind for kind in KINDS if kind in entry.raw]
+    entry.known.update((*KINDS, *MODIFIERS))
+    if len(named) != 1:
         if entry.there:
-            got = " and ".join(kinds) or "none"
-            entry.fault(f"needs exactly one of {', '.join(ESTIMAND_KINDS)}; got {got}")
-        return EstimandSpec("gain", {}, {})
-    kind = kinds[0]
+            got = " and ".join(named) or "none"
+            entry.fault(f"needs exactly one of {', '.join(KINDS)}; got {got}")
+        return EstimandSpec(names.GAIN, {}, {})
+    kind = named[0]
+    rule = KINDS[kind]
     for key, takers in MODIFIERS.items():
         if key in entry.raw and kind not in takers:
             why = "; a difference has that of its two estimands" if key in SUBSET_KEYS else ""
             entry.fault(f"{key} does not go with {kind}, only with {', '.join(takers)}{why}")
-    if data is not None and not data.has_change and kind != names.AGREEMENT:
+    if data is not None and not data.has_change and not rule.unchanged:
         entry.fault(f"{kind} needs a [data] change; without one there are agreement rates alone")
-    statistic = names.RATE if kind == names.AGREEMENT else _statistic(entry)
-    if kind == "difference":
+    statistic = _statistic(entry) if STATISTIC in rule.takes else rule.statistic
+    if rule.of_others:
         return EstimandSpec(kind, {}, {}, difference=_pair(entry), statistic=statistic)
-    state = _state(entry, required=kind == "endpoint_shift")
+    state = _state(entry, required=STATE in rule.needs)
     factor, levels = _moved(entry, kind, data, state)
     estimand = EstimandSpec(
         kind=kind,
@@ -145,15 +137,15 @@ def _estimand(entry: Section, data: DataSpec | None) -> EstimandSpec:
         statistic=statistic,
         factor=factor,
         dead_zones=_dead_zones(entry),
-        outcome=_outcome(entry, data) if kind == "auc" else None,
+        outcome=_outcome(entry, data) if OUTCOME in rule.needs else None,
         **_fields(read_subset(entry, data)),
     )
     if data is not None:
         _check_factors(entry, estimand, data.channel)
-        if kind == "beliefs" and data.option_score is None:
+        if rule.options and data.option_score is None:
             entry.fault(
-                "beliefs need the score of every candidate, and margins do not hold it: declare "
-                "option_score, candidate and target in [data]"
+                f"{kind} need the score of every candidate, and margins do not hold it: declare "
+                f"option_score, candidate and target in [data]"
             )
     return estimand
 
@@ -164,7 +156,7 @@ def _moved(
     """What is compared: a replicate factor, or levels of channel factors."""
     if kind == names.AGREEMENT:
         return read_agreement(entry, data, state)
-    return None, _allocated(entry, data) if kind == "allocation" else entry.levels(kind)
+    return None, _allocated(entry, data) if kind == names.ALLOCATION else entry.levels(kind)
 
 
 def _fields(subset: Subset) -> dict[str, Any]:
@@ -204,7 +196,7 @@ def _statistic(entry: Section) -> str:
 
 
 def _pair(entry: Section) -> tuple[str, str]:
-    pair = entry.names("difference")
+    pair = entry.names(names.DIFFERENCE)
     if len(pair) != 2:
         entry.fault("difference takes the names of two estimands, second minus first")
         return ("", "")
@@ -223,14 +215,14 @@ def _state(entry: Section, *, required: bool) -> str | None:
 
 def _allocated(entry: Section, data: DataSpec | None) -> dict[str, Levels]:
     """Pairs that an allocation moves: those of a table beside the change, or of listed factors."""
-    held = "state" in entry.raw
-    if isinstance(entry.raw["allocation"], dict):
-        pairs = entry.levels("allocation", single=False)
+    held = STATE in entry.raw
+    if isinstance(entry.raw[names.ALLOCATION], dict):
+        pairs = entry.levels(names.ALLOCATION, single=False)
         if names.STATE in pairs:
             entry.fault("allocation: pairs stand beside the change, which moves; leave state out")
         moves = {} if held else {names.STATE: names.STATES}
         return {**moves, **{factor: pair for factor, pair in pairs.items() if factor not in moves}}
-    listed = entry.names("allocation")
+    listed = entry.names(names.ALLOCATION)
     if listed and names.STATE not in listed and not held:
         entry.fault(
             "allocation does not say what the change does: name 'state' among the factors to "
@@ -261,13 +253,14 @@ def _check_factors(entry: Section, estimand: EstimandSpec, channel: Mapping[str,
 
 
 def _is_change(estimand: EstimandSpec, factor: str) -> bool:
-    return estimand.kind == "allocation" and factor == names.STATE
+    return estimand.kind == names.ALLOCATION and factor == names.STATE
 
 
 def _check_levels(entry: Section, estimand: EstimandSpec, channel: Mapping[str, Levels]) -> None:
     """A gain takes one level of a factor, the others two; all are declared."""
     kind, levels = estimand.kind, estimand.levels
-    wanted, count = ("one level", 1) if kind in ("gain", "beliefs") else (TWO, 2)
+    count = KINDS[kind].levels
+    wanted = "one level" if count == 1 else TWO
     moved = {f: given for f, given in levels.items() if not _is_change(estimand, f)}
     if count == 2 and not moved and estimand.factor is None:
         entry.fault(f"{kind} needs a factor with {TWO}")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fourcorner.errors import SpecError
 from fourcorner.sections import Section, show
+from fourcorner.spec.criteria import Signs, read_criteria
 from fourcorner.spec.data import DataSpec, read_data
 from fourcorner.spec.design import DesignSpec, read_design
 from fourcorner.spec.estimands import EstimandSpec, read_estimands
@@ -33,7 +34,8 @@ class Spec:
     """One declared analysis of a score table.
 
     `weights` maps a name to ``"empirical"``, ``"equal"``, a mapping of stratum to weight, or
-    ``{"mix": …}`` with a mapping of mixture to share.
+    ``{"mix": …}`` with a mapping of mixture to share. `criteria` maps a name to the sign, "+" or
+    "-", that each of some rows is to have.
     """
 
     title: str
@@ -44,6 +46,7 @@ class Spec:
     priors: PriorSpec = field(default_factory=PriorSpec)
     sampler: SamplerSpec = field(default_factory=SamplerSpec)
     design: DesignSpec = field(default_factory=DesignSpec)
+    criteria: Mapping[str, Signs] = field(default_factory=dict)
     directory: Path = Path()
     text: str = ""
 
@@ -60,7 +63,7 @@ def parse_spec(text: str, *, directory: Path = Path(), source: str = "spec") -> 
     ----------
     text : str
         TOML as in the design document: tables ``data``, ``estimands``, ``weights``, ``model``,
-        ``priors`` and ``sampler``.
+        ``priors``, ``sampler``, ``design`` and ``criteria``.
     directory : Path
         Folder that a relative ``data.path`` starts from.
     source : str
@@ -109,6 +112,7 @@ def parse_spec(text: str, *, directory: Path = Path(), source: str = "spec") -> 
     priors = read_priors(top.section("priors", required=False))
     sampler = read_sampler(top.section("sampler", required=False))
     design = read_design(top.section("design", required=False))
+    criteria = read_criteria(top.section("criteria", required=False))
     for part in MODELLED if data is not None and not data.has_change else ():
         if part in top.raw:
             top.fault(f"{part} needs a [data] change: without one nothing is modelled")
@@ -124,6 +128,7 @@ def parse_spec(text: str, *, directory: Path = Path(), source: str = "spec") -> 
         priors=priors,
         sampler=sampler,
         design=design,
+        criteria=criteria,
         directory=directory,
         text=text,
     )

@@ -9,9 +9,10 @@ of cells with stratum means. Pinned by `tests/test_retrieval_cube.py`
 import numpy as np
 from numpy.typing import NDArray
 
+from fourcorner.simulate import layouts
 from fourcorner.simulate.options import credit, margins
 from fourcorner.simulate.retrieval import NEI, Latents, draw_targets
-from fourcorner.simulate.study import LAYOUTS, UNITS
+from fourcorner.simulate.study import UNITS
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -101,13 +102,9 @@ def layout_effects(cells: Floats, rng: np.random.Generator) -> Floats:
 
     Offsets sum to zero over the layouts of a cell; noise does not.
     """
-    profile = np.array([0.32, 0.08, -0.12, -0.28])
-    by_state = np.array([1.0, 0.4])[:, None, None, None]
-    by_view = np.array([0.6, 0.8, 2.0])[:, None, None]
-    sensitivity = rng.gamma(3.0, 1 / 3.0, (cells.shape[0], 1, 1, 1, 1))
-    offsets = sensitivity * by_state * by_view * -profile
-    spread = 0.12 + 0.06 * np.abs(cells)[..., None]
-    return offsets + spread * rng.standard_t(5, (*cells.shape, len(LAYOUTS)))
+    by_state = np.array([1.0, 0.4])[:, None, None]
+    by_view = np.array([0.6, 0.8, 2.0])[:, None]
+    return layouts.layout_effects(cells, by_state * by_view, rng)
 
 
 def draw_success(cells: Floats, latents: Latents, rng: np.random.Generator) -> Bools:

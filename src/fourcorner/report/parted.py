@@ -14,17 +14,6 @@ from fourcorner.report.families import Family
 from fourcorner.report.lines import Line
 from fourcorner.report.svg import drawn_if
 
-WHOSE = {
-    names.COHORT_JOINT: "joint cohort, the units complete in every cell",
-    names.COHORT_OBSERVED: "units with any cell measured: the design estimate takes those complete "
-    "for its contrast, the model treats gaps as missing at random",
-}
-
-
-def whose(audit: Audit) -> str:
-    """Which cohort both engines use."""
-    return WHOSE[names.COHORT_JOINT if audit.tree is None else audit.tree.attrs["cohort"]]
-
 
 def family(audit: Audit, about: Family) -> dict[str, Any]:
     """A family's table, and the parts of its rows side by side, with whom each is about.
@@ -44,7 +33,7 @@ def family(audit: Audit, about: Family) -> dict[str, Any]:
 
 def signs(audit: Audit, lines: Sequence[Line]) -> list[dict[str, Any]]:
     """Families of signs: in words, drawn, as a table, and by part of the cohort."""
-    found = [x for x in families.families(audit, lines) if x.kind == families.SIGNS]
+    found = [x for x in families.families(audit, lines) if x.kind == names.SIGNS]
     shown = []
     for place, (about, finding) in enumerate(zip(found, stability.findings(found), strict=True)):
         cross = about.rows[names.CROSS_CHANNEL][0].estimand.name
@@ -58,6 +47,8 @@ def signs(audit: Audit, lines: Sequence[Line]) -> list[dict[str, Any]]:
             {
                 **family(audit, about),
                 "finding": finding,
+                "retried": names.EXCESS in about.rows,
+                "zones": any(row.startswith(names.BEYOND) for row in about.rows),
                 "figure": drawn_if(partplot.sign_rates(about), f"signs{place}", said),
                 "parts": drawn_if(
                     partplot.part_forest(parts, audit.spec.data.measure),
