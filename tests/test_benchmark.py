@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fourcorner as fc
+from fourcorner.auditing import design_audit
 from fourcorner.design.benchmark import distances
 from fourcorner.design.discordance import discordances
 
@@ -200,3 +201,12 @@ def test_views_on_unlinked_scales_are_compared_by_order_alone():
         "alike.discordant": False,
         "alike.distance": True,
     }
+
+
+def test_one_wave_of_a_distance_is_no_part_of_it():
+    spec = fc.parse_spec(SPEC)
+    parts = design_audit(fc.read_scores(spec, table()), spec).breakdowns
+    by_wave = parts[parts["by"] == "wave"]
+    assert "alike.gain_difference" in set(by_wave["name"])
+    assert "alike.distance" not in set(by_wave["name"])
+    assert "alike.distance" in set(parts.loc[parts["by"] == "layout", "name"])

@@ -20,6 +20,7 @@ from fourcorner.auditing import Audit, design_audit
 from fourcorner.report import (
     coverage,
     effects,
+    estimated,
     figures,
     html,
     lines,
@@ -1280,3 +1281,13 @@ def test_a_region_of_practical_equivalence_has_its_column():
     assert any("0.375" in cells for cells in page.rows("Estimand, weights"))
     without = Page(html.render(fitted(rows), PROVENANCE))
     assert "P(size" not in without.text
+
+
+def test_what_no_change_of_level_cancels_is_said_of_its_estimate():
+    entry = '[estimands]\nmove = { diagonal = { view = ["direct", "generated"] } }'
+    spec = parse_spec(SPEC.replace("[estimands]", entry))
+    found = design_audit(scores.read_scores(spec, table()), spec)
+    groups = estimated.estimates(found, lines.collect(found))["groups"]
+    told = {group["name"]: group["meaning"] for group in groups}
+    assert told["move"].endswith("; an offset of a whole channel does not cancel")
+    assert "offset" not in told["omega"]

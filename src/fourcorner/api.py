@@ -216,7 +216,8 @@ def probabilities(
     Returns
     -------
     pandas.DataFrame
-        One row per estimand, mixture and event; ``docs/spec.md`` lists the events.
+        One row per estimand, mixture and event, and of a spec one per criterion and mixture;
+        ``docs/spec.md`` lists the events.
 
     Raises
     ------
@@ -230,7 +231,10 @@ def probabilities(
     number = isinstance(rope, int | float) and not isinstance(rope, bool)
     if rope is not None and not (number and 0 < rope < math.inf):
         raise OptionError(f"rope = {rope!r}: expected a number above 0, in the score's units")
-    rows = engine.probabilities(tree, *_of_tree(tree, asked, weights), rope=rope)
+    wanted = _of_tree(tree, asked, weights)
+    rows = engine.probabilities(tree, *wanted, rope=rope)
+    if isinstance(asked, Spec):
+        rows += engine.conjunctions(tree, *wanted, asked.criteria)
     return results.frame(rows, Probability)
 
 

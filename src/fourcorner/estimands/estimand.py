@@ -15,6 +15,7 @@ from fourcorner.sections import canonical, nearest
 from fourcorner.spec import EstimandSpec
 from fourcorner.spec.subsets import COUNTED_BY
 
+OFFSETS = "an offset of a whole channel does not cancel"
 UNITS_ALIKE = "every unit counts alike, whatever its number of transitions"
 
 
@@ -108,8 +109,7 @@ class Estimand:
             return "; ".join([f"{self.measure.description}: {of}", *modifiers(self)])
         statistic = self.statistic.replace("_", " ")
         of = "" if self.statistic == names.MEAN else f"{statistic} of "
-        mixed = self.contrast.kind == names.ALLOCATION and not self.contrast.cancels_offsets
-        offsets = ["an offset of a whole channel does not cancel"] if mixed else []
+        offsets = [] if self.contrast.cancels_offsets else [OFFSETS]
         return "; ".join([f"{of}{self.contrast.name}", *offsets, *modifiers(self)])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from fourcorner import names
 from fourcorner.auditing import Audit
+from fourcorner.estimands import OFFSETS
 from fourcorner.report import families, panels, parted, plots, words
 from fourcorner.report.lines import BELOW, REVERSALS, Line, kinds, notes, shown
 from fourcorner.report.meaning import meaning
@@ -33,6 +34,9 @@ def estimates(audit: Audit, lines: Sequence[Line]) -> dict[str, Any]:
     for name in dict.fromkeys(line.estimand.name for line in single):
         mine = [line for line in single if line.estimand.name == name]
         said = meaning(audit.spec.estimands[name])
+        contrast = mine[0].estimand.contrast
+        if not contrast.cancels_offsets and contrast.kind != names.ALLOCATION:  # which says so
+            said = f"{said}; {OFFSETS}"
         groups.append({"name": name, "meaning": said, "lines": mine})
     columns_shown = {
         "design": any(line.design is not None for line in single),
