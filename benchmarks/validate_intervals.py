@@ -28,6 +28,7 @@ from benchmarks.digest import digest, sources
 from fourcorner import names
 from fourcorner.design import intervals, means
 from fourcorner.design.cohort import Sample
+from fourcorner.design.options import Options
 from fourcorner.design.parts import COHORT, Part
 from fourcorner.design.replicates import Means, replicate
 from fourcorner.weights import TargetWeights
@@ -70,7 +71,8 @@ def one(job: tuple[str, str, int]) -> dict[str, tuple[float, float] | None]:
     about = means.centred(data, [part])
     mixes = tuple((means.mixing(mix, about, plan), kind) for mix, kind in ASKED.values())
     means_of = Means(about, mixes, float(np.abs(values).max()))
-    found = replicate(data, [means_of], plan, DRAWS, int(generator.integers(2**31)))
+    options = Options(DRAWS, int(generator.integers(2**31)), resampling=plan)
+    found = replicate(data, [means_of], options)
     return {
         name: intervals.interval(replicates, kind, LEVEL)
         for (name, (_, kind)), replicates in zip(ASKED.items(), found, strict=True)

@@ -5,9 +5,9 @@
 True
 
 `read_spec` and `read_scores` bring data in; `estimate` is the design engine, `fit` and `posterior`
-the Bayesian one, `check` compares them, `criteria` judges
-directions, and `audit` does all of it. `save_run` and `load_run` keep
-it, `reweight` gives it other target weights. Contrasts are `gain`, `omega`,
+the Bayesian one, `bayesian_bootstrap` a posterior without a model, `check` compares them,
+`criteria` judges directions, and `audit` does all of it. `save_run` and `load_run` keep it,
+`reweight` gives it other target weights. Contrasts are `gain`, `omega`,
 `endpoint_shift` and `diagonal`, with ``+``, ``-`` and scalar ``*``; `shapley`, `moebius` and
 `shapley_interaction` allocate a diagonal to the factors that move in it. `flip_ratio` and
 `flip_share` say of two gains where rescaling or pooling the channels turns a sign. `match_donors`
@@ -16,6 +16,7 @@ finds each unit another whose views can control for length.
 
 from fourcorner.api import (
     audit,
+    bayesian_bootstrap,
     check,
     criteria,
     estimate,
@@ -73,6 +74,7 @@ __all__ = [
     "agreement",
     "auc",
     "audit",
+    "bayesian_bootstrap",
     "beliefs",
     "benchmark",
     "cells",

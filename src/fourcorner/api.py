@@ -18,6 +18,7 @@ from fourcorner import names, results, scores
 from fourcorner import weights as target_weights
 from fourcorner.asking import Asked, Resolved, Weights, resolved
 from fourcorner.contrasts import Contrast
+from fourcorner.design import bayesian_bootstrap as bayesian
 from fourcorner.design import engine as design
 from fourcorner.directional import SIDES, verdicts
 from fourcorner.errors import NotAvailable, OptionError
@@ -142,6 +143,86 @@ def estimate(
         seed=seed,
         level=level,
         **asdict(options),
+    )
+    if isinstance(asked, Contrast):
+        rows = [design.require(row) for row in rows]
+    return results.frame(rows, Estimate)
+
+
+def bayesian_bootstrap(
+    data: xr.Dataset,
+    asked: Asked,
+    weights: Weights | None = None,
+    *,
+    cohort: str = names.COHORT_CONTRAST,
+    draws: int | None = None,
+    seed: int | None = None,
+    level: float = design.LEVEL,
+    resampling: str | None = None,
+) -> pd.DataFrame:
+    """Posterior of every design statistic: flat Dirichlet weights of the units, no model.
+
+    Parameters
+    ----------
+    data, asked, weights, cohort
+        As for `estimate`.
+    draws, seed : int, optional
+        Of the weights. Default: the spec's ``[design] draws`` and seed, or 10,000 and 0.
+    level : float
+    resampling : {"plain", "within_strata"}, optional
+        Weights over all units, or within each stratum, the cohort's mixture held. Default: the
+        spec's.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The rows of `estimate` with method ``bayesian_bootstrap``: posterior means with equal-tailed
+        credible intervals.
+
+    Raises
+    ------
+    NotIdentified
+        If one contrast was asked for alone and is refused.
+    WeightsError
+        If the weights do not fit the strata.
+    OptionError
+        If an option is not among its values.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fourcorner import gain, parse_spec, read_scores
+    >>> spec = parse_spec('''
+    ... kind = "scores"
+    ... [data]
+    ... score = "margin"
+    ... unit = "task"
+    ... change = { column = "state", before = "before", after = "after" }
+    ... [estimands]
+    ... step = { gain = {} }
+    ... ''')
+    >>> rows = [("a", "before", 0.0), ("a", "after", 1.0), ("b", "before", 0.5), ("b", "after", 1)]
+    >>> scores = read_scores(spec, pd.DataFrame(rows, columns=["task", "state", "margin"]))
+    >>> found = bayesian_bootstrap(scores, gain()).loc[0]
+    >>> found["method"], round(float(found["value"]), 2)
+    ('bayesian_bootstrap', 0.75)
+    """
+    spec = asked if isinstance(asked, Spec) else None
+    declared = DesignSpec() if spec is None else spec.design
+    draws = declared.draws if draws is None else draws
+    resampling = declared.resampling if resampling is None else resampling
+    if seed is None:
+        seed = 0 if spec is None else spec.sampler.seed
+    _check_whole("draws", draws, 1)
+    _check_whole("seed", seed, 0)
+    _check_level(level)
+    rows = bayesian.bayesian_bootstrap(
+        design.sample(data, cohort),
+        *resolved(asked, weights, scores.strata(data)),
+        draws=draws,
+        seed=seed,
+        level=level,
+        resampling=resampling,
     )
     if isinstance(asked, Contrast):
         rows = [design.require(row) for row in rows]

@@ -17,6 +17,7 @@ import xarray as xr
 
 from fourcorner import directional, names, results, scores
 from fourcorner.asking import Resolved, Weights, resolved
+from fourcorner.design import bayesian_bootstrap as bayesian
 from fourcorner.design import engine as design
 from fourcorner.design.bounds import censoring_bounds
 from fourcorner.design.breakdowns import breakdowns
@@ -40,11 +41,12 @@ class Audit:
     spec : Spec
     scores : xarray.Dataset
     rows : list of Estimate
-        Design rows on the contrasts' cohorts and on the fit's, posterior rows, unpooled rows.
+        Design rows on the contrasts' cohorts and on the fit's, posterior rows, unpooled rows; or
+        design rows and those of a Bayesian bootstrap.
     probability_rows : list of Probability
     check_rows : list of Check
     tree : xarray.DataTree or None
-        The fit, None where the model does not apply.
+        The fit; None where the model does not apply, and of a Bayesian bootstrap.
     not_available : tuple of str
         What could not be run on these data, and why.
     breakdown_rows : list of Breakdown
@@ -89,6 +91,14 @@ class Audit:
     def criteria(self) -> pd.DataFrame:
         """Verdicts on the spec's directional criteria as a frame."""
         return results.frame(self.criterion_rows, Criterion)
+
+    @property
+    def posterior_method(self) -> str | None:
+        """Method of the posterior rows; None where there are none."""
+        if self.tree is not None:
+            return names.BAYES
+        weighed = any(row.method == names.BAYESIAN_BOOTSTRAP for row in self.rows)
+        return names.BAYESIAN_BOOTSTRAP if weighed else None
 
     @property
     def passed(self) -> bool:
@@ -152,13 +162,15 @@ def _design_rows(cohort: Sample, spec: Spec, asked: Resolved) -> list[Estimate]:
 
 
 def posterior_audit(data: xr.Dataset, spec: Spec, progress: Progress = lambda _: None) -> Audit:
-    """The Bayesian engine alone: posterior rows, probabilities and the checks of the fit.
+    """The posterior side alone: rows, probabilities and the checks of the fit.
 
     Raises
     ------
     FitError, SpecError
         As `fourcorner.bayes.engine.fit`.
     """
+    if spec.model.family == names.BAYESIAN_BOOTSTRAP:
+        return _weighed(Audit(spec, data, []), progress)
     from fourcorner.bayes import engine as bayes
 
     asked = resolved(spec, None, scores.strata(data))
@@ -196,12 +208,14 @@ def audit(
     SpecError, WeightsError
         If the spec does not fit the table.
     """
-    from fourcorner.bayes import engine as bayes
-
     if draws is not None:
         spec = replace(spec, design=replace(spec.design, draws=draws))
     progress("design estimates")
     found = design_audit(data, spec)
+    if spec.model.family == names.BAYESIAN_BOOTSTRAP:
+        return _weighed(found, progress)
+    from fourcorner.bayes import engine as bayes
+
     try:
         tree = bayes.fit(data, spec, progress=progress)
     except NotAvailable as error:
@@ -233,7 +247,9 @@ def reweight(found: Audit, weights: Weights) -> Audit:
     """
     spec = replace(found.spec, weights=_with_parts(weights, found.spec.weights))
     again = design_audit(found.scores, spec)
-    if found.tree is None:
+    if spec.model.family == names.BAYESIAN_BOOTSTRAP:
+        again = _weighed(again)
+    elif found.tree is None:
         again = replace(again, not_available=found.not_available)
     else:
         again = _compared(again, found.tree)
@@ -297,6 +313,28 @@ def _compared(found: Audit, tree: xr.DataTree) -> Audit:
         check_rows=checks,
         tree=kept,
         not_available=fitted.not_available,
+    )
+
+
+def _weighed(found: Audit, progress: Progress = lambda _: None) -> Audit:
+    """What is there with the rows and probabilities of a Bayesian bootstrap of the same units."""
+    from fourcorner.checks import bayesian_bootstrap as checks
+
+    progress("Bayesian bootstrap")
+    spec = found.spec
+    estimands, mixtures = resolved(spec, None, scores.strata(found.scores))
+    chosen = bayesian.options(
+        spec.design.draws, spec.sampler.seed, design.LEVEL, spec.design.resampling
+    )
+    drawn = bayesian.weighed(design.sample(found.scores), estimands, mixtures, chosen)
+    rows = [*found.rows, *bayesian.rows(drawn, chosen.level)]
+    return replace(
+        found,
+        rows=rows,
+        probability_rows=bayesian.probabilities(
+            drawn, mixtures, criteria=spec.criteria, rope=spec.model.rope
+        ),
+        check_rows=checks.check(rows),
     )
 
 

@@ -167,6 +167,11 @@ def fit(
 
     declared = _spec(spec, seed)
     if out is not None:
+        if declared.model.family == names.BAYESIAN_BOOTSTRAP:
+            raise OptionError(
+                "--out: a Bayesian bootstrap has no fit to save; `fourcorner audit SPEC --out RUN` "
+                "writes its rows"
+            )
         files.require_free(out)
     data = scores.read_scores(declared)
     with _progress() as tell:

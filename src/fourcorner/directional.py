@@ -16,7 +16,7 @@ from fourcorner import names
 from fourcorner.results import Criterion, CriterionPart, Estimate, side
 from fourcorner.spec.criteria import Signs
 
-METHODS = (names.DESIGN, names.BAYES)
+METHODS = (names.DESIGN, names.BAYES, names.BAYESIAN_BOOTSTRAP)
 SIDES = {names.ABOVE: 1, names.BELOW: -1}
 POINTWISE = (
     "each interval is pointwise, so nothing is said of how often the whole conjunction is right"

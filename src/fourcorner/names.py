@@ -149,6 +149,7 @@ REPAIR: Final = "repair"
 DESIGN: Final = "design"
 BAYES: Final = "posterior"
 UNPOOLED: Final = "unpooled"
+BAYESIAN_BOOTSTRAP: Final = "bayesian_bootstrap"
 BY_TRANSITION: Final = "transition"
 BY_UNIT: Final = "unit"
 POPULATION_COHORT: Final = "cohort"
@@ -166,6 +167,7 @@ RESCALED: Final = "rescaled"
 BOOTSTRAP_T: Final = "bootstrap_t"
 INTERVALS: Final = (PERCENTILE, RESCALED, BOOTSTRAP_T)
 SIMULTANEOUS: Final = "simultaneous max-t"
+CREDIBLE: Final = "equal-tailed credible"
 CENSORING_BOUNDS: Final = "censoring_bounds"
 LEAVE_ONE_OUT: Final = "leave_one_out"
 
@@ -189,6 +191,11 @@ HOLDS: Final = "holds"
 FAILS: Final = "fails"
 OPEN: Final = "open"
 CRITERION: Final = "criterion"
+
+# Other events of posterior probabilities; below zero is ``KIND<0``, such as ``omega<0``
+REVERSAL_DOWN: Final = "reversal+-"
+REVERSAL_UP: Final = "reversal-+"
+ROPE: Final = "rope"
 
 # Files of a run directory
 ESTIMATES_FILE: Final = "estimates"

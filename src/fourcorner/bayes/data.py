@@ -198,7 +198,8 @@ def _require_one_change(cells: xr.DataArray) -> None:
     if len(np.unique(units)) < len(units):
         msg = (
             "units have several transitions; the cell model needs one change per unit. "
-            "`fourcorner estimate` handles them"
+            "`fourcorner estimate` handles them, and so does the posterior of "
+            f"[model] family = {names.BAYESIAN_BOOTSTRAP!r}"
         )
         raise NotAvailable(msg)
 

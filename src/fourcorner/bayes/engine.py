@@ -18,10 +18,14 @@ from fourcorner.bayes.data import CellData, joint_cells, observed_cells, suffici
 from fourcorner.bayes.locations import draw_locations
 from fourcorner.bayes.priors import Priors, resolve
 from fourcorner.bayes.retry import Retries, retries, sessions
-from fourcorner.errors import FitError
+from fourcorner.errors import FitError, NotAvailable
 from fourcorner.spec import Spec
 
 PRIOR_DRAWS = 1000
+WITHOUT_TREE = (
+    "a Bayesian bootstrap has no parameters, so there is no tree of their draws; "
+    "`fourcorner.bayesian_bootstrap` gives its rows, `fourcorner.audit` its probabilities too"
+)
 
 
 def fit(
@@ -57,6 +61,8 @@ def fit(
 
     Raises
     ------
+    NotAvailable
+        If the family is ``bayesian_bootstrap``, which has no parameters.
     FitError
         If the cohort is empty or has one unit, a unit has several transitions, the scores do not
         vary, retries agree to the last digit, or the chains do not start.
@@ -64,6 +70,8 @@ def fit(
         If a formula names an unknown factor, or a prior in native units is given for several scale
         groups.
     """
+    if spec.model.family == names.BAYESIAN_BOOTSTRAP:
+        raise NotAvailable(WITHOUT_TREE)
     sampler = spec.sampler if seed is None else replace(spec.sampler, seed=seed)
     reduced = scores.cells(data)
     cells = _cohort(reduced, spec.model.cohort)

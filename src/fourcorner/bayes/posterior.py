@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from fourcorner import names
+from fourcorner import events, names
 from fourcorner.bayes import unpooled as flat
 from fourcorner.bayes.answers import (
     answered,
@@ -37,14 +37,12 @@ from fourcorner.bayes.mixtures import (
 )
 from fourcorner.bayes.tree import group
 from fourcorner.contrasts import Contrast
-from fourcorner.directional import SIDES
 from fourcorner.estimands import Estimand
 from fourcorner.results import Estimate, Probability
 from fourcorner.weights import TargetWeights
 
 Floats = NDArray[np.float64]
 
-KIND = "equal-tailed credible"
 FIXED = "no interval: the model's effects leave no room for this contrast, so it is zero"
 RETRY = "no interval: retry noise is not measured, so the cohort's own value is its observed one"
 
@@ -182,17 +180,18 @@ def probabilities(
         if is_fixed(tree, contrast):
             continue
         draws = contrast_draws(tree, contrast, mixture)
-        events = {f"{contrast.kind}<0": draws < 0}
-        parts = contrast.parts
+        parts, gains = contrast.parts, None
         if parts and all(part.kind == names.GAIN for part in parts):
             first, second = (contrast_draws(tree, part, mixture) for part in parts)
-            events["reversal+-"] = (first > 0) & (second < 0)
-            events["reversal-+"] = (first < 0) & (second > 0)
+            gains = first, second
+        found = events.of_sign(contrast.kind, draws, gains)
         about = {"name": estimand.name, "weights": mixture.name}
-        rows += [_probability(event=event, held=held, **about) for event, held in events.items()]
+        rows += [
+            events.probability(event=event, held=held, **about) for event, held in found.items()
+        ]
         if rope is not None and contrast.compares_gains:
             inside = np.abs(draws) < rope
-            rows.append(_probability(event="rope", held=inside, rope=rope, **about))
+            rows.append(events.probability(event=names.ROPE, held=inside, rope=rope, **about))
     return rows
 
 
@@ -223,33 +222,18 @@ def conjunctions(
         for name, signs in criteria.items():
             if not named.keys() >= signs.keys():
                 continue
-            held = [
-                contrast_draws(tree, named[row].estimand.contrast, mixture) * SIDES[sign] > 0
-                for row, sign in signs.items()
-            ]
+            draws = {
+                row: contrast_draws(tree, named[row].estimand.contrast, mixture) for row in signs
+            }
             rows.append(
-                _probability(
+                events.probability(
                     name=name,
                     weights=mixture.name,
                     event=names.CRITERION,
-                    held=np.all(held, axis=0),
+                    held=events.all_signs(signs, draws),
                 )
             )
     return rows
-
-
-def _probability(
-    *, name: str, weights: str, event: str, held: NDArray[np.bool_], rope: float | None = None
-) -> Probability:
-    return Probability(
-        name=name,
-        event=event,
-        value=float((held.sum() + 0.5) / (held.size + 1)),
-        weights=weights,
-        population=names.POPULATION_UNITS,
-        draws=held.size,
-        rope=rope,
-    )
 
 
 def _drawn(
@@ -297,7 +281,7 @@ def _about(
         "statistic": estimand.statistic,
         "weights": mixture.name,
         "cohort": str(tree.attrs["cohort"]),
-        "interval_kind": KIND,
+        "interval_kind": names.CREDIBLE,
         "level": level,
         "units": units,
         "transitions": units,

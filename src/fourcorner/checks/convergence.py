@@ -14,12 +14,12 @@ from fourcorner import names
 from fourcorner.bayes.answers import answered
 from fourcorner.bayes.mixtures import contrast_draws, is_fixed
 from fourcorner.bayes.tree import group
-from fourcorner.checks.rows import gate, not_run
+from fourcorner.checks.rows import CONVERGENCE, gate, not_run
 from fourcorner.estimands import Estimand
 from fourcorner.results import Check
 from fourcorner.weights import TargetWeights
 
-NAME = "convergence"
+NAME = CONVERGENCE
 RHAT = 1.01
 ESS = 400.0
 BFMI = 0.3

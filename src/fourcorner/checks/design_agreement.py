@@ -48,14 +48,14 @@ from fourcorner.bayes.variances import (
     sampling_covariances,
     variances,
 )
-from fourcorner.checks.rows import gate, not_run, shown
+from fourcorner.checks.rows import DESIGN_AGREEMENT, gate, not_run, shown
 from fourcorner.contrasts import Contrast
 from fourcorner.errors import FitError
 from fourcorner.estimands import Estimand
 from fourcorner.results import Check
 from fourcorner.weights import TargetWeights
 
-NAME = "design_agreement"
+NAME = DESIGN_AGREEMENT
 PREDICTIVE = "design_predictive"
 LEVEL = 0.05
 MATTERS = 0.1

@@ -7,6 +7,8 @@ Invariant: only a gated failure changes the exit code, and only a gated row can 
 from fourcorner import names
 from fourcorner.results import Check
 
+CONVERGENCE = "convergence"
+DESIGN_AGREEMENT = "design_agreement"
 PRIOR_SENSITIVITY = "prior_sensitivity"
 PRIOR_DRIVEN = "prior_driven"
 BY_PRIOR = "prior-driven"  # how the message of a sensitivity starts that is all prior

@@ -39,8 +39,10 @@ from fourcorner.weights import TargetWeights
 Needed = list[tuple[str, int]]
 
 SAID = {
-    names.PLAIN: "plain bootstrap of units",
-    names.WITHIN_STRATA: "bootstrap of units within strata",
+    (names.DESIGN, names.PLAIN): "plain bootstrap of units",
+    (names.DESIGN, names.WITHIN_STRATA): "bootstrap of units within strata",
+    (names.BAYESIAN_BOOTSTRAP, names.PLAIN): "Dirichlet weights of units",
+    (names.BAYESIAN_BOOTSTRAP, names.WITHIN_STRATA): "Dirichlet weights of units within strata",
 }
 
 
@@ -108,7 +110,8 @@ def cases(
         kind = _kind(estimand, needed, options)
         told = [*notes, *_mixture_notes(data, estimand, mixture, options)]
         fields = _fields(data, estimand, groups, mixture, options)
-        if refused is None and applied.gains is not None and estimand.between is None:
+        if refused is None and _says_flips(estimand, applied, options):
+            assert applied.gains is not None
             pair = _mean_gains(data, estimand, applied.gains, mixture)
             told += statements(*pair)
             fields |= {"flip_ratio": flip_ratio(*pair), "flip_share": flip_share(*pair)}
@@ -120,10 +123,16 @@ def cases(
         of = _ranked(data, estimand, groups, applied.ranked.values)
         return found, Rank(of, data.units, len(mixes), 1.0)
     if estimand.statistic in refusals.RANKED:
-        of = rank(groups, estimand.statistic)
+        of = rank(groups, estimand.statistic, options.method)
         return found, Rank(of, data.units, len(mixes), applied.size)
     share = estimand.statistic in names.SHARES
     return found, Means(about, tuple(mixes), 1.0 if share else applied.size)
+
+
+def _says_flips(estimand: Estimand, applied: Applied, options: Options) -> bool:
+    """Whether a row says what turns the sign of the mean interaction, which the design does."""
+    design = options.method == names.DESIGN
+    return design and applied.gains is not None and estimand.between is None
 
 
 CHANNELS = {
@@ -174,6 +183,8 @@ def _kind(estimand: Estimand, needed: Needed, options: Options) -> str:
     if options.interval is not None:
         return options.interval
     small = any(size < SMALL_STRATUM for _, size in needed)
+    if options.method == names.BAYESIAN_BOOTSTRAP:
+        return names.PERCENTILE
     if small and estimand.statistic == names.MEAN and not options.simultaneous:
         return names.BOOTSTRAP_T
     return names.PERCENTILE
@@ -197,13 +208,13 @@ def _fields(
         "name": estimand.name,
         "statistic": estimand.statistic,
         "weights": mixture.name,
-        "method": names.DESIGN,
+        "method": options.method,
         "population": population(mixture, options.resampling),
         "cohort": data.cohort,
         "level": options.level,
         "units": int(np.count_nonzero(np.bincount(data.unit[used]))),
         "transitions": int(used.sum()),
-        "resampling": SAID[options.resampling],
+        "resampling": SAID[options.method, options.resampling],
         "count": _count(estimand, groups),
         "family": estimand.family,
     }

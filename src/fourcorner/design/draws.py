@@ -1,4 +1,4 @@
-"""Shared bootstrap draws: how often each unit is drawn, the same for every estimand.
+"""Shared draws: how often each unit is drawn, or how much it weighs, for every estimand.
 
 Invariant: the draws depend on the seed, the number of units and, within strata, which unit is in
 which stratum; not on block size. Pinned by `tests/test_design.py`.
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK = 2**23
+WEIGHTS = 8  # the stream of a seed that weights are drawn from
 
 
 def multiplicities(units: int, draws: int, seed: int) -> Iterator[NDArray[np.float64]]:
@@ -76,6 +77,54 @@ def within_strata(
         chosen += units * np.arange(block)[:, None]
         counts = np.bincount(chosen.ravel(), minlength=block * units)
         yield _along_draws(counts.reshape(block, units))
+
+
+def dirichlet(
+    units: int, draws: int, seed: int, stratum: NDArray[np.int64] | None = None
+) -> Iterator[NDArray[np.float64]]:
+    """Bayesian bootstrap: weights of the units with a flat Dirichlet distribution.
+
+    Parameters
+    ----------
+    units, draws, seed : int
+    stratum : ndarray of shape (units,), optional
+        Code of each unit's stratum: weights are then flat within each stratum, its total fixed.
+
+    Yields
+    ------
+    ndarray of shape (block, units)
+        Above zero; rows sum to `units`, or over each stratum to its size, so that a weight stands
+        where a bootstrap has how often a unit is drawn.
+
+    Notes
+    -----
+    Exponential variables over their sum [1]_. Over any part of the units the weights are flat
+    again, and independent of the part's total.
+
+    References
+    ----------
+    .. [1] Rubin (1981), The Bayesian bootstrap, Annals of Statistics 9, 130-134.
+
+    Examples
+    --------
+    >>> (block,) = dirichlet(3, 2, seed=1)
+    >>> block.sum(axis=1).round(9).tolist(), bool((block > 0).all())
+    ([3.0, 3.0], True)
+    >>> (block,) = dirichlet(3, 2, seed=1, stratum=np.array([0, 1, 0]))
+    >>> block[:, 1].tolist(), block[:, [0, 2]].sum(axis=1).round(9).tolist()
+    ([1.0, 1.0], [2.0, 2.0])
+    """
+    generator = np.random.default_rng([seed, WEIGHTS])
+    codes = np.zeros(units, dtype=np.int64) if stratum is None else stratum
+    groups = [np.flatnonzero(codes == code) for code in np.unique(codes)]
+    step = max(1, BLOCK // max(units, 1))
+    for start in range(0, draws, step):
+        block = min(step, draws - start)
+        drawn = generator.standard_exponential((block, units)).T.copy()
+        drawn = np.maximum(drawn, np.finfo(float).tiny)
+        for inside in groups:
+            drawn[inside] *= len(inside) / drawn[inside].sum(axis=0)
+        yield drawn.T
 
 
 def _along_draws(counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -98,7 +98,7 @@ def run(
         found, quantity = cases(data, estimand, values, weights, options)
         asked += found
         quantities.append(quantity)
-    drawn = iter(replicate(data, quantities, options.resampling, options.draws, options.seed))
+    drawn = iter(replicate(data, quantities, options))
     replicates = [None if case.refused is not None else next(drawn) for case in asked]
     together = _simultaneous(asked, replicates, options)
     return [

@@ -19,7 +19,8 @@ LEVEL = 0.95
 class Options:
     """Options of the design engine; see `fourcorner.design.engine.estimate`.
 
-    With no draws there are estimates and no intervals, which is for breakdowns alone.
+    With no draws there are estimates and no intervals, which is for breakdowns alone. `method` is
+    what the rows are by: a bootstrap, or a Bayesian one.
     """
 
     draws: int = DRAWS
@@ -28,6 +29,7 @@ class Options:
     resampling: str = names.PLAIN
     interval: str | None = None
     simultaneous: bool = False
+    method: str = names.DESIGN
 
     def __post_init__(self) -> None:
         _check_word("resampling", self.resampling, names.PLANS)

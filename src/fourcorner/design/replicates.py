@@ -1,7 +1,7 @@
-"""Bootstrap replicates of every row from one set of shared draws.
+"""Replicates of every row from one set of shared draws, of a bootstrap or a Bayesian one.
 
-Invariant: all rows see the same unit multiplicities, so differences of rows are paired; an
-estimate depends on the table alone. Pinned by `tests/test_design.py`.
+Invariant: all rows see the same unit multiplicities, or weights, so differences of rows are
+paired; an estimate depends on the table alone. Pinned by `tests/test_design.py`.
 """
 
 import itertools
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from fourcorner import names
 from fourcorner.design import means, ranks, studentised
 from fourcorner.design.cohort import Sample
-from fourcorner.design.draws import multiplicities, within_strata
+from fourcorner.design.draws import dirichlet, multiplicities, within_strata
 from fourcorner.design.intervals import Replicates
 from fourcorner.design.means import Centred, Mixing, Totals
+from fourcorner.design.options import Options
 from fourcorner.design.parts import Part
 
 Floats = NDArray[np.float64]
@@ -27,9 +28,11 @@ Ranking = Callable[[Floats, Floats, NDArray[np.int64]], Floats]
 
 TOTALS = 2**22  # numbers in a block of totals
 BATCH = 64  # columns that are summed at a time
-RANKINGS: dict[str, Ranking] = {
-    names.MEDIAN: ranks.medians,
-    names.TRIMMED_MEAN: ranks.trimmed_means,
+RANKINGS: dict[tuple[str, str], Ranking] = {
+    (names.DESIGN, names.MEDIAN): ranks.medians,
+    (names.DESIGN, names.TRIMMED_MEAN): ranks.trimmed_means,
+    (names.BAYESIAN_BOOTSTRAP, names.MEDIAN): ranks.medians,
+    (names.BAYESIAN_BOOTSTRAP, names.TRIMMED_MEAN): ranks.weighted_trimmed_means,
 }
 
 
@@ -142,9 +145,11 @@ class Rank:
         return itertools.repeat((self.of(multiplicity) - self.once, None), self.mixes)
 
 
-def rank(parts: Sequence[Part], statistic: str) -> Callable[[Floats], Floats]:
+def rank(
+    parts: Sequence[Part], statistic: str, method: str = names.DESIGN
+) -> Callable[[Floats], Floats]:
     """A median or trimmed mean in each draw; of two groups the second's less the first's."""
-    take = RANKINGS[statistic]
+    take = RANKINGS[method, statistic]
 
     def of(multiplicity: Floats) -> Floats:
         found = [part.sign * take(multiplicity, part.values, part.unit) for part in parts]
@@ -156,22 +161,20 @@ def rank(parts: Sequence[Part], statistic: str) -> Callable[[Floats], Floats]:
 Quantity = Means | Rank
 
 
-def replicate(
-    data: Sample, quantities: Sequence[Quantity], plan: str, draws: int, seed: int
-) -> list[Replicates]:
+def replicate(data: Sample, quantities: Sequence[Quantity], options: Options) -> list[Replicates]:
     """Estimate and replicate every quantity under each of its mixtures, in order.
 
     With no draws the deviations are empty, and no variances are found.
     """
     quantities = [quantity for quantity in quantities if quantity.mixes]
     points = [(point, of.size) for of in quantities for point in of.points(data)]
-    if not draws or not points:
+    if not options.draws or not points:
         return [Replicates(point, np.empty(0), size) for point, size in points]
     batches = list(_batches(quantities, data))
     step = max(1, TOTALS // max(1, *(batch.width(len(data.strata)) for batch in batches)))
     blocks = [
         _evaluated(data, batches, block[start : start + step])
-        for block in _draws(data, plan, draws, seed)
+        for block in _draws(data, options)
         for start in range(0, len(block), step)
     ]
     once = _once(data, quantities)
@@ -269,10 +272,14 @@ def _batches(quantities: Sequence[Quantity], data: Sample) -> Iterator[Batch]:
         )
 
 
-def _draws(data: Sample, plan: str, draws: int, seed: int) -> Iterator[Floats]:
-    if plan == names.WITHIN_STRATA:
-        return within_strata(data.stratum, draws, seed)
-    return multiplicities(data.units, draws, seed)
+def _draws(data: Sample, options: Options) -> Iterator[Floats]:
+    within = options.resampling == names.WITHIN_STRATA
+    if options.method == names.BAYESIAN_BOOTSTRAP:
+        stratum = data.stratum if within else None
+        return dirichlet(data.units, options.draws, options.seed, stratum)
+    if within:
+        return within_strata(data.stratum, options.draws, options.seed)
+    return multiplicities(data.units, options.draws, options.seed)
 
 
 def _joined(blocks: Sequence[Floats]) -> Floats:

@@ -140,6 +140,14 @@ def _weights(rows: list[Estimate]) -> Iterator[dict[str, Any]]:
 
 def _model(data: xr.Dataset, spec: Spec, estimands: list[Estimand]) -> dict[str, Any]:
     """Whether the declared model can be fitted, and which estimands it does not know."""
+    if spec.model.family == names.BAYESIAN_BOOTSTRAP:
+        return {
+            "family": spec.model.family,
+            "cohort": names.COHORT_CONTRAST,
+            "applies": True,
+            "why": None,
+            "without": [],
+        }
     from fourcorner.bayes import data as bayes
     from fourcorner.bayes.answers import not_modelled
 

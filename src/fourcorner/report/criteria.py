@@ -107,7 +107,8 @@ def _part(
 
 def _chance(audit: Audit, row: Criterion) -> str:
     """How probable the whole conjunction is."""
-    if row.method != names.BAYES or row.population != names.POPULATION_UNITS:
+    of_fit = row.method == names.BAYES and row.population == names.POPULATION_UNITS
+    if not of_fit and row.method != names.BAYESIAN_BOOTSTRAP:
         return ""
     found = [
         one.value

@@ -10,12 +10,13 @@ from fourcorner import names
 from fourcorner.auditing import Audit
 from fourcorner.estimands import OFFSETS
 from fourcorner.report import families, panels, parted, plots, words
-from fourcorner.report.lines import BELOW, REVERSALS, Line, kinds, notes, shown
+from fourcorner.report.lines import BELOW, REVERSALS, Line, fitted_cohort, kinds, notes, shown
 from fourcorner.report.meaning import meaning
 from fourcorner.report.svg import drawn
 
 WHOSE = {
     names.COHORT_JOINT: "joint cohort, the units complete in every cell",
+    names.COHORT_CONTRAST: "transitions that are complete for each estimand",
     names.COHORT_OBSERVED: "units with any cell measured: the design estimate takes those complete "
     "for its contrast, the model treats gaps as missing at random",
 }
@@ -23,7 +24,7 @@ WHOSE = {
 
 def whose(audit: Audit) -> str:
     """Which cohort both engines use."""
-    return WHOSE[names.COHORT_JOINT if audit.tree is None else audit.tree.attrs["cohort"]]
+    return WHOSE[fitted_cohort(audit)]
 
 
 def estimates(audit: Audit, lines: Sequence[Line]) -> dict[str, Any]:
@@ -57,6 +58,7 @@ def estimates(audit: Audit, lines: Sequence[Line]) -> dict[str, Any]:
     return {
         "groups": groups,
         "shown": columns_shown,
+        "weighed": audit.posterior_method == names.BAYESIAN_BOOTSTRAP,
         "columns": columns,
         "notes": listed,
         "marks": lambda line: sorted(listed.index(note) + 1 for note in line.notes),

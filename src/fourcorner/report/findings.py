@@ -86,7 +86,9 @@ def asks_reversal(line: Line) -> bool:
 def _statement(line: Line, lines: Sequence[Line]) -> tuple[str, str]:
     if line.estimand.statistic in names.SHARES:
         return _share(line)
-    numbers = [f"{row.method} {words.estimate(row, line.places)}" for row in line.drawn]
+    numbers = [
+        f"{words.engine(row.method)} {words.estimate(row, line.places)}" for row in line.drawn
+    ]
     details = [f"Values: {'; '.join(numbers)}."] if numbers else []
     if line.strata_agree and side(line.posterior) is not None:
         details.append("The model, as declared, lets no stratum differ here.")
@@ -94,7 +96,7 @@ def _statement(line: Line, lines: Sequence[Line]) -> tuple[str, str]:
 
 
 def _share(line: Line) -> tuple[str, str]:
-    row = line.design
+    row = line.design or line.posterior
     if row is None or row.value is None:
         return "Not estimated." if row is None else "Refused.", ""
     if line.estimand.between is not None:

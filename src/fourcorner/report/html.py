@@ -53,7 +53,7 @@ def render(audit: Audit, provenance: Mapping[str, Any]) -> str:
         "title": audit.spec.title,
         "verdict": verdict(audit, lines),
         "not_available": audit.not_available,
-        "fitted": audit.tree is not None,
+        "fitted": audit.posterior_method is not None,
         "score": audit.spec.data.measure,
         "funnel": coverage.funnel(audit),
         "cells": coverage.cells(audit),

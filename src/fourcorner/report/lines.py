@@ -24,7 +24,7 @@ AGREE = "the declared model lets no stratum differ in this estimand, so weights 
 IN_WORDS = (CALIBRATION, POOLING)  # starts of notes that a finding says
 POPULATIONS = (names.POPULATION_UNITS, names.POPULATION_COHORT)
 Key = tuple[str, str, str]  # method, cohort, population
-REVERSALS = ("reversal+-", "reversal-+")
+REVERSALS = (names.REVERSAL_DOWN, names.REVERSAL_UP)
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class Line:
     contrast_wise : Estimate or None
         On the contrast's own complete cases, where the row is not that of the fit's cohort.
     posterior, unpooled, cohort : Estimate or None
-        For units like these, the same without pooling, and for this cohort alone.
+        For units like these, the same without pooling, and for this cohort alone; of a Bayesian
+        bootstrap, its row.
     bounds : Estimate or None
         What the limits of censored scores allow.
     probabilities : mapping of event to float
@@ -80,7 +81,13 @@ class Line:
             new = (note for note in own.notes if note not in known)
             said += [f"{names.DESIGN}, own cases: {note}" for note in new]
         rows = (self.bounds, self.posterior, self.unpooled)
-        more = [f"{row.method}: {note}" for row in rows if row is not None for note in row.notes]
+        more = [
+            f"{words.engine(row.method)}: {note}"
+            for row in rows
+            if row is not None
+            for note in row.notes
+            if row.method != names.BAYESIAN_BOOTSTRAP or note not in known  # of the same cases
+        ]
         found = [*said, *more]
         if self.strata_agree and self.posterior is not None:
             found.append(f"posterior: {AGREE}")
@@ -133,7 +140,7 @@ def collect(audit: Audit) -> list[Line]:
     for row in audit.rows:
         mine = rows.setdefault((row.name, row.weights), {})
         mine[row.method, row.cohort, row.population] = row
-    fitted = names.COHORT_JOINT if audit.tree is None else str(audit.tree.attrs["cohort"])
+    fitted = fitted_cohort(audit)
     chances = _chances(audit)
     lines = []
     for estimand in as_estimands(audit.spec).values():
@@ -148,7 +155,8 @@ def collect(audit: Audit) -> list[Line]:
                 weights,
                 design=beside or own,
                 contrast_wise=own if _differ(own, beside) else None,
-                posterior=mine.get((names.BAYES, fitted, names.POPULATION_UNITS)),
+                posterior=mine.get((names.BAYES, fitted, names.POPULATION_UNITS))
+                or _first(mine, names.BAYESIAN_BOOTSTRAP, fitted),
                 cohort=mine.get((names.BAYES, fitted, names.POPULATION_COHORT)),
                 unpooled=mine.get((names.UNPOOLED, fitted, names.POPULATION_UNITS)),
                 bounds=_first(mine, names.CENSORING_BOUNDS, names.COHORT_CONTRAST),
@@ -160,6 +168,14 @@ def collect(audit: Audit) -> list[Line]:
             )
             lines.append(line)
     return lines
+
+
+def fitted_cohort(audit: Audit) -> str:
+    """Cohort on which the engines stand side by side: of a Bayesian bootstrap the design's own."""
+    if audit.tree is not None:
+        return str(audit.tree.attrs["cohort"])
+    weighed = audit.posterior_method == names.BAYESIAN_BOOTSTRAP
+    return names.COHORT_CONTRAST if weighed else names.COHORT_JOINT
 
 
 def _first(rows: Mapping[Key, Estimate], method: str, cohort: str) -> Estimate | None:
@@ -180,7 +196,10 @@ def refusals(audit: Audit) -> list[Refusal]:
     found = []
     for (about, why), rows in grouped.items():
         which = dict.fromkeys(row.name for row in rows)
-        where = [f"{row.method}, {row.cohort} cohort, {row.weights} weights" for row in rows]
+        where = [
+            f"{words.engine(row.method)}, {row.cohort} cohort, {row.weights} weights"
+            for row in rows
+        ]
         found.append(
             Refusal(
                 next(iter(which)) if len(which) == 1 else about,
@@ -233,7 +252,8 @@ def kinds(lines: Sequence[Line]) -> list[str]:
     found = []
     for row in intervals(lines):
         how = f"all rows of the {row.cohort} cohort at once" if is_simultaneous(row) else POINTWISE
-        about = [f"{row.method}: {100 * row.level:g} % {row.interval_kind}", row.resampling, how]
+        kind = f"{100 * row.level:g} % {row.interval_kind}"
+        about = [f"{words.engine(row.method)}: {kind}", row.resampling, how]
         found.append(", ".join(part for part in about if part))
     return list(dict.fromkeys(found))
 

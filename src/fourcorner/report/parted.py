@@ -9,10 +9,16 @@ from typing import Any
 
 from fourcorner import names
 from fourcorner.auditing import Audit
-from fourcorner.report import families, panels, partplot, stability
+from fourcorner.report import families, panels, partplot, stability, words
 from fourcorner.report.families import Family
-from fourcorner.report.lines import Line
+from fourcorner.report.lines import BELOW, Line
 from fourcorner.report.svg import drawn_if
+
+EVENTS = {
+    BELOW: "P(< 0)",
+    names.REVERSAL_DOWN: "P(+ to \N{MINUS SIGN})",
+    names.REVERSAL_UP: "P(\N{MINUS SIGN} to +)",
+}
 
 
 def family(audit: Audit, about: Family) -> dict[str, Any]:
@@ -27,8 +33,16 @@ def family(audit: Audit, about: Family) -> dict[str, Any]:
         "contrast_wise": any(line.contrast_wise is not None for line in every),
         "joint": joint,
         "own": any(line.own_cases is not None for line in every),
+        "posterior": any(line.posterior is not None for line in every),
+        "chances": _chances,
         "levels": families.levels(audit, about),
     }
+
+
+def _chances(line: Line) -> list[str]:
+    """Posterior probabilities of a row, each with its event."""
+    found = line.probabilities.items()
+    return [f"{EVENTS[event]} {words.probability(chance)}" for event, chance in found]
 
 
 def signs(audit: Audit, lines: Sequence[Line]) -> list[dict[str, Any]]:
@@ -42,7 +56,7 @@ def signs(audit: Audit, lines: Sequence[Line]) -> list[dict[str, Any]]:
             for row in audit.breakdown_rows
             if row.name == cross and row.by != names.LEAVE_ONE_OUT
         ]
-        said = "; ".join(f"{weights}: {words}" for weights, words, _ in finding.statements)
+        said = "; ".join(f"{weights}: {text}" for weights, text, _ in finding.statements)
         shown.append(
             {
                 **family(audit, about),

@@ -47,7 +47,8 @@ POSTERIOR = Look("posterior", ORANGE, "D", hollow=True)
 UNPOOLED = Look("unpooled", TEAL, "s", hollow=True)
 POOLED = Look("pooled (posterior)", ORANGE, "D", hollow=True)
 WAYS = {names.UNPOOLED: UNPOOLED, names.BAYES: POOLED, names.DESIGN: DESIGN}
-LOOKS = {names.DESIGN: DESIGN, names.BAYES: POSTERIOR}
+WEIGHED = Look("Bayesian bootstrap", ORANGE, "D", hollow=True)
+LOOKS = {names.DESIGN: DESIGN, names.BAYES: POSTERIOR, names.BAYESIAN_BOOTSTRAP: WEIGHED}
 EFFECT = Look("effect", NAVY, "o")
 SPREAD = Look("sd between units", TEAL, "s", hollow=True)
 DEVIATION = Look("deviation", TEAL, "o")

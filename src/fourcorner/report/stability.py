@@ -105,4 +105,4 @@ def _apart(family: Family) -> bool:
 
 def _row(family: Family, name: str, weights: str) -> Estimate | None:
     line = family.line(name, weights)
-    return None if line is None else line.design
+    return None if line is None else line.design or line.posterior

@@ -200,7 +200,7 @@ def _estimates(found: Audit, collected: Sequence[Line]) -> list[str]:
     Under a mixture stands the design estimate on the estimand's own cases where they are others.
     """
     with_design = any(row.method == names.DESIGN for row in found.rows)
-    fitted = found.tree is not None
+    fitted = found.posterior_method is not None
     level = f"[{100 * found.rows[0].level:g} %]" if found.rows else ""
     headings = [f"design {level}"] * with_design + [f"posterior {level}", "P(<0)"] * fitted
     blocks = []
@@ -208,9 +208,7 @@ def _estimates(found: Audit, collected: Sequence[Line]) -> list[str]:
         rows: list[tuple[str, ...]] = []
         for line in block:
             cells = [_estimate(line.design, line.places)] * with_design
-            below = line.probabilities.get(lines.BELOW)
-            chance = "" if below is None else words.probability(below)
-            cells += [_estimate(line.posterior, line.places), chance] * fitted
+            cells += [_estimate(line.posterior, line.places), _below(line)] * fitted
             row = line.design or line.posterior
             rows.append((line.weights, *cells, words.cases(row) if row else ""))
             if own := line.own_cases:
@@ -225,7 +223,11 @@ def _families(console: Console, several: Sequence[Family]) -> None:
     estimated = [
         family
         for family in several
-        if any(line.design is not None for listed in family.rows.values() for line in listed)
+        if any(
+            (line.design or line.posterior) is not None
+            for listed in family.rows.values()
+            for line in listed
+        )
     ]
     for family in estimated:
         _write(console, _family(family, console.width))
@@ -237,9 +239,12 @@ def _families(console: Console, several: Sequence[Family]) -> None:
 def _family(family: Family, width: int) -> list[str]:
     """A family's rows, one line each, its mixtures side by side where there is room for them.
 
-    Where there is none, each row has a line for each mixture. They are design estimates alone;
-    under a row stand those on its own cases where they are others than the fit's cohort.
+    Where there is none, and where a posterior stands beside the design estimates, each row has a
+    line for each mixture. Under a row stand those on its own cases where they are others than the
+    fit's cohort.
     """
+    if any(line.posterior is not None for listed in family.rows.values() for line in listed):
+        return _weighed(family)
     rows: list[tuple[str, ...]] = []
     blocks = []
     for row in family.rows:
@@ -260,6 +265,30 @@ def _family(family: Family, width: int) -> list[str]:
     if max(map(cell_len, beside)) <= width:
         return [line for line in beside if line]
     return laid_out([family.name, names.DESIGN, TRANSITIONS], blocks)
+
+
+def _weighed(family: Family) -> list[str]:
+    """A family's rows, one line for each mixture, design and posterior side by side."""
+    blocks = []
+    for row in family.rows:
+        found = [
+            (
+                line.weights,
+                _estimate(line.design, line.places),
+                _estimate(line.posterior, line.places),
+                _below(line),
+                _transitions([line.design or line.posterior]),
+            )
+            for line in family.shown(row)
+        ]
+        blocks.append(Block(row, tuple(found)))
+    return laid_out([family.name, names.DESIGN, names.BAYES, "P(<0)", TRANSITIONS], blocks)
+
+
+def _below(line: Line) -> str:
+    """Posterior probability that a value is below zero, where it has one."""
+    chance = line.probabilities.get(lines.BELOW)
+    return "" if chance is None else words.probability(chance)
 
 
 def _transitions(rows: Iterable[Estimate | None]) -> str:

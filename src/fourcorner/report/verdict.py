@@ -20,6 +20,11 @@ from fourcorner.report.panels import depends_on_pooling, rests_on_prior
 from fourcorner.results import target
 from fourcorner.spec.weights import mix_of
 
+WEIGHED = (
+    "The posterior is a Bayesian bootstrap: it weighs the units of the design estimate and has no "
+    "model that a gate could test, so that both agree shows nothing more than either."
+)
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -76,7 +81,7 @@ def _headline(audit: Audit, differ: int, driven: Sequence[str]) -> tuple[str, st
     failed = sum(row.gated and row.verdict == "fail" for row in audit.check_rows)
     if failed:
         return "bad", f"{words.count(failed, 'gate')} failed"
-    if audit.tree is None:
+    if audit.posterior_method is None:
         return "mixed", "Design estimates only: no second engine to check them"
     trouble = []
     if audit.refused:
@@ -88,8 +93,9 @@ def _headline(audit: Audit, differ: int, driven: Sequence[str]) -> tuple[str, st
     if driven:
         verb = "comes from its prior" if len(driven) == 1 else "come from their priors"
         trouble.append(f"{words.count(len(driven), 'answer')} {verb}")
-    gates = "All gates passed" if audit.check_rows else "No gate was run"
-    tone = "mixed" if trouble or not audit.check_rows else "good"
+    ran = any(row.gated and row.verdict == names.PASS for row in audit.check_rows)
+    gates = "All gates passed" if ran else "No gate was run"
+    tone = "mixed" if trouble or not ran else "good"
     return tone, "; ".join([gates, *trouble])
 
 
@@ -119,8 +125,10 @@ def _gates(audit: Audit) -> str:
 
 
 def _engines(audit: Audit) -> list[str]:
-    if audit.tree is None:
+    if audit.posterior_method is None:
         return [_unavailable(reason) for reason in audit.not_available]
+    if audit.posterior_method == names.BAYESIAN_BOOTSTRAP:
+        return [WEIGHED]
     if not any(row.method == names.DESIGN for row in audit.rows):
         return ["The design engine was not run."]
     return []
@@ -171,6 +179,11 @@ def _depends(audit: Audit, differ: int) -> list[str]:
     if not differ:
         return []
     why = ""
+    if audit.posterior_method == names.BAYESIAN_BOOTSTRAP:
+        return [
+            "Where the engines differ the conclusion depends on how the interval is made, which "
+            "few units leave open. Rest no decision on one engine alone there."
+        ]
     if audit.spec.data.stratum is not None:
         why = ", which lets small strata borrow from the others; the design estimate does not"
     return [

@@ -117,6 +117,17 @@ def measured(
     return text if ends is None else f"{text} {interval(ends, places, sign=sign)}"
 
 
+def engine(method: str) -> str:
+    """Who made a row, in words.
+
+    Examples
+    --------
+    >>> engine("design"), engine("bayesian_bootstrap")
+    ('design', 'Bayesian bootstrap')
+    """
+    return "Bayesian bootstrap" if method == names.BAYESIAN_BOOTSTRAP else method
+
+
 def estimate(row: Estimate, places: int | None = None) -> str:
     """Value and interval of a row that is not refused."""
     assert row.value is not None, row.name

@@ -5,14 +5,30 @@ Invariant: what is not given is None or a default that is documented. Pinned by
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 from fourcorner import names
 from fourcorner.sections import Section, nearest, show
 from fourcorner.spec.data import DataSpec
 
-FAMILIES = ("normal",)
+NORMAL = "normal"
+FAMILIES = (NORMAL, names.BAYESIAN_BOOTSTRAP)
 COHORTS = (names.COHORT_JOINT, names.COHORT_OBSERVED)
+UNUSED = {  # what a family has no use for, by table, and why
+    names.BAYESIAN_BOOTSTRAP: {
+        "model": (
+            ("effects", "stratum_effects", "cohort"),
+            "a Bayesian bootstrap has no effects, and takes every transition complete for its "
+            "estimand",
+        ),
+        "priors": (None, "a Bayesian bootstrap has no prior to set"),
+        "sampler": (
+            ("draws", "tune", "chains", "target_accept"),
+            "a Bayesian bootstrap has no chains; [design] draws is the number of its draws",
+        ),
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -21,10 +37,11 @@ class ModelSpec:
 
     A formula that is None means the default that `basis` documents. `cohort` is the units that are
     complete in every cell (``joint``) or all with a cell observed (``observed``). `rope` is half
-    the width of the region about zero, native units; None for no such region.
+    the width of the region about zero, native units; None for no such region. Of the family
+    ``bayesian_bootstrap`` only `rope` means anything.
     """
 
-    family: str = "normal"
+    family: str = NORMAL
     effects: str | None = None
     stratum_effects: str | None = None
     cohort: str = names.COHORT_JOINT
@@ -64,9 +81,10 @@ class SamplerSpec:
 
 def read_model(section: Section, data: DataSpec | None) -> ModelSpec:
     """Family, formulas, cohort and region of practical equivalence."""
-    family = section.text("family", default="normal") or "normal"
+    family = section.text("family", default=NORMAL) or NORMAL
     if family not in FAMILIES:
-        section.fault(f"family = {family!r}: this version fits {', '.join(FAMILIES)}")
+        near = nearest(family, FAMILIES)
+        section.fault(f"family = {family!r}{near}: this version fits {', '.join(FAMILIES)}")
     cohort = section.text("cohort", default=names.COHORT_JOINT) or names.COHORT_JOINT
     if cohort not in COHORTS:
         expected = " or ".join(repr(name) for name in COHORTS)
@@ -84,6 +102,21 @@ def read_model(section: Section, data: DataSpec | None) -> ModelSpec:
             _check_formula(section, key, formula, data)
     section.finish()
     return model
+
+
+def check_unused(sections: Mapping[str, Section], family: str) -> None:
+    """Keys that a family has no use for are faults where they are given.
+
+    Parameters
+    ----------
+    sections : mapping of table to Section
+    family : str
+    """
+    for table, (keys, why) in UNUSED.get(family, {}).items():
+        section = sections[table]
+        for key in section.raw if keys is None else keys:
+            if key in section.raw:
+                section.fault(f"{key} goes with another family than {family!r}: {why}")
 
 
 def _check_formula(section: Section, key: str, formula: str, data: DataSpec) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fourcorner import names
 from fourcorner.errors import SpecError
 from fourcorner.sections import Section, show
 from fourcorner.spec.criteria import Signs, read_criteria
@@ -20,6 +21,7 @@ from fourcorner.spec.model import (
     ModelSpec,
     PriorSpec,
     SamplerSpec,
+    check_unused,
     read_model,
     read_priors,
     read_sampler,
@@ -108,12 +110,15 @@ def parse_spec(text: str, *, directory: Path = Path(), source: str = "spec") -> 
     data = read_data(top.section("data"))
     estimands = read_estimands(top.section("estimands"), data)
     weights = read_weights(top.section("weights", required=False), data)
-    model = read_model(top.section("model", required=False), data)
-    priors = read_priors(top.section("priors", required=False))
-    sampler = read_sampler(top.section("sampler", required=False))
+    modelled = {name: top.section(name, required=False) for name in (*MODELLED, "sampler")}
+    model = read_model(modelled["model"], data)
+    priors = read_priors(modelled["priors"])
+    sampler = read_sampler(modelled["sampler"])
+    check_unused(modelled, model.family)
     design = read_design(top.section("design", required=False))
     criteria = read_criteria(top.section("criteria", required=False))
-    for part in MODELLED if data is not None and not data.has_change else ():
+    changeless = data is not None and not data.has_change
+    for part in MODELLED if changeless and model.family != names.BAYESIAN_BOOTSTRAP else ():
         if part in top.raw:
             top.fault(f"{part} needs a [data] change: without one nothing is modelled")
     top.finish()
