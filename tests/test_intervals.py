@@ -515,3 +515,18 @@ def test_central_share_is_between_numpys_quantiles(seed, count, level):
     values = np.random.default_rng(seed).integers(-5, 6, count) / 3
     expected = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     np.testing.assert_allclose(central(values, level), expected, rtol=0, atol=1e-15)
+
+
+def test_an_interval_that_single_draws_decide_says_so():
+    # five units, four of which hardly differ: draws without the fifth have next to no spread
+    rows = [(f"a{i}", "few", 1e-3 * i if i else 5.0) for i in range(5)]
+    asked = {"contrast": gain(view="a"), "draws": 2000}
+    row = one(from_gains(rows), **asked)
+    assert row.interval_kind == "bootstrap-t"
+    told = [note for note in row.notes if "times as wide as the percentile interval" in note]
+    assert len(told) == 1
+    usual = one(from_gains(rows), **asked, interval="percentile")
+    width = (row.interval[1] - row.interval[0]) / (usual.interval[1] - usual.interval[0])
+    assert told[0].startswith(f"{width:.0f} times")
+    calm = [(name, of, float(i)) for i, (name, of, _) in enumerate(rows)]
+    assert not any("times as wide" in note for note in one(from_gains(calm), **asked).notes)

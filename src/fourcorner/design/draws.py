@@ -4,12 +4,13 @@ Invariant: the draws depend on the seed, the number of units and, within strata,
 which stratum; not on block size. Pinned by `tests/test_design.py`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 BLOCK = 2**23
+NEAR = 2**16  # numbers that are drawn and counted at a time
 WEIGHTS = 8  # the stream of a seed that weights are drawn from
 
 
@@ -36,10 +37,9 @@ def multiplicities(units: int, draws: int, seed: int) -> Iterator[NDArray[np.flo
     step = max(1, BLOCK // max(units, 1))
     for start in range(0, draws, step):
         block = min(step, draws - start)
-        chosen = generator.integers(0, max(units, 1), size=(block, units))
-        chosen += units * np.arange(block)[:, None]
-        counts = np.bincount(chosen.ravel(), minlength=block * units)
-        yield _along_draws(counts.reshape(block, units))
+        yield _counted(
+            lambda rows: generator.integers(0, max(units, 1), size=(rows, units)), block, units
+        )
 
 
 def within_strata(
@@ -73,10 +73,11 @@ def within_strata(
     step = max(1, BLOCK // max(units, 1))
     for begin in range(0, draws, step):
         block = min(step, draws - begin)
-        chosen = order[start + (generator.random((block, units)) * size).astype(np.int64)]
-        chosen += units * np.arange(block)[:, None]
-        counts = np.bincount(chosen.ravel(), minlength=block * units)
-        yield _along_draws(counts.reshape(block, units))
+        yield _counted(
+            lambda rows: order[start + (generator.random((rows, units)) * size).astype(np.int64)],
+            block,
+            units,
+        )
 
 
 def dirichlet(
@@ -121,12 +122,24 @@ def dirichlet(
     for start in range(0, draws, step):
         block = min(step, draws - start)
         drawn = generator.standard_exponential((block, units)).T.copy()
-        drawn = np.maximum(drawn, np.finfo(float).tiny)
+        np.maximum(drawn, np.finfo(float).tiny, out=drawn)
         for inside in groups:
             drawn[inside] *= len(inside) / drawn[inside].sum(axis=0)
         yield drawn.T
 
 
-def _along_draws(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The counts as floats, a unit's draws side by side in memory: what units add is summed so."""
-    return counts.T.astype(float, order="C").T
+def _counted(
+    chosen: Callable[[int], NDArray[np.int64]], draws: int, units: int
+) -> NDArray[np.float64]:
+    """How often each draw chose each unit, some draws at a time so that they stay close.
+
+    A unit's draws lie side by side in memory: what units add is summed so.
+    """
+    counts = np.empty((units, draws))
+    step = max(1, NEAR // max(units, 1))
+    for start in range(0, draws, step):
+        rows = min(step, draws - start)
+        codes = chosen(rows) + units * np.arange(rows)[:, None]
+        found = np.bincount(codes.ravel(), minlength=rows * units)
+        counts[:, start : start + rows] = found.reshape(rows, units).T
+    return counts.T

@@ -135,6 +135,8 @@ def _row(
         if why
         else list(intervals.caveats(case.needed, kind, found, case.fields["statistic"]))
     )
+    if ends is not None and case.kind == names.BOOTSTRAP_T:
+        told += intervals.erratic(ends, found, options.level)
     if ends is not None and case.limits is not None:
         ends, cut = intervals.within(ends, case.limits)
         told += cut

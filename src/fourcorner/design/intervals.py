@@ -19,6 +19,8 @@ Interval = tuple[float, float]
 
 SMALL_STRATUM = 10  # units; fewer say little about their stratum's spread
 
+ERRATIC = 5  # times the width of the percentile interval
+
 KINDS = {
     names.PERCENTILE: "percentile",
     names.RESCALED: "rescaled percentile",
@@ -176,6 +178,16 @@ def within(ends: Interval, limits: Interval) -> tuple[Interval, list[str]]:
     if high > greatest:
         said.append(f"cut at {greatest:g}: no value is above it")
     return (max(low, least), min(high, greatest)), said
+
+
+def erratic(ends: Interval, found: Replicates, level: float) -> Iterator[str]:
+    """Says so where single draws decide the ends of a bootstrap-t interval."""
+    low, high = central(found.defined, level)
+    if (times := (ends[1] - ends[0]) / (high - low)) > ERRATIC:
+        yield (
+            f"{times:.0f} times as wide as the percentile interval: in some draws two or three "
+            f"units that hardly differ stand for a stratum and decide the ends; measure more units"
+        )
 
 
 def spread(found: Replicates, statistic: str) -> str | None:

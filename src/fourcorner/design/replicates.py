@@ -27,7 +27,7 @@ Evaluated = tuple[Floats, Floats | None]
 Ranking = Callable[[Floats, Floats, NDArray[np.int64]], Floats]
 
 TOTALS = 2**22  # numbers in a block of totals
-BATCH = 64  # columns that are summed at a time
+BATCH = 128  # columns that are summed at a time
 RANKINGS: dict[tuple[str, str], Ranking] = {
     (names.DESIGN, names.MEDIAN): ranks.medians,
     (names.DESIGN, names.TRIMMED_MEAN): ranks.trimmed_means,
@@ -43,7 +43,7 @@ class Columns(NamedTuple):
     ----------
     strata : ndarray of shape (units, columns)
         Summed by stratum.
-    pooled : ndarray of shape (units, columns)
+    pooled : ndarray of shape (columns, units)
         Summed over all units.
     """
 
@@ -82,7 +82,7 @@ class Means:
         nothing = np.empty((data.units, 0))
         return Columns(
             np.hstack([self.about.columns, *more]) if strata else nothing,
-            self.about.pooled_columns(data.stratum) if pooled else nothing,
+            self.about.pooled_columns(data.stratum).T if pooled else nothing.T,
         )
 
     def points(self, data: Sample) -> list[float]:  # noqa: ARG002 - as of a rank
@@ -134,7 +134,7 @@ class Rank:
     def columns(self, data: Sample) -> Columns:
         """Nothing is summed."""
         nothing = np.empty((data.units, 0))
-        return Columns(nothing, nothing)
+        return Columns(nothing, nothing.T)
 
     def points(self, data: Sample) -> list[float]:  # noqa: ARG002 - as of a mean
         """Estimates, by mixture."""
@@ -214,7 +214,7 @@ class Batch(NamedTuple):
 
     def width(self, strata: int) -> int:
         """Numbers that a draw takes."""
-        return strata * self.columns.strata.shape[1] + self.columns.pooled.shape[1]
+        return strata * self.columns.strata.shape[1] + self.columns.pooled.shape[0]
 
 
 def _evaluated(data: Sample, batches: Sequence[Batch], multiplicity: Floats) -> list[Evaluated]:
@@ -224,7 +224,7 @@ def _evaluated(data: Sample, batches: Sequence[Batch], multiplicity: Floats) -> 
     found: list[Evaluated] = []
     for batch in batches:
         by_stratum = means.totals(split, batch.columns.strata)
-        pooled = batch.columns.pooled.T @ multiplicity.T
+        pooled = batch.columns.pooled @ multiplicity.T
         for quantity, own, shared in zip(batch.quantities, batch.strata, batch.pooled, strict=True):
             drawn = Totals(by_stratum[..., own], [pooled[i] for i in shared])
             found += quantity.evaluate(multiplicity, drawn)
@@ -246,7 +246,7 @@ def _once(data: Sample, quantities: Sequence[Quantity]) -> list[Floats | None]:
 def _batches(quantities: Sequence[Quantity], data: Sample) -> Iterator[Batch]:
     """Some quantities at a time."""
     summed = [quantity.columns(data) for quantity in quantities]
-    upto = np.cumsum([of.strata.shape[1] + of.pooled.shape[1] for of in summed])
+    upto = np.cumsum([of.strata.shape[1] + of.pooled.shape[0] for of in summed])
     for _, group in itertools.groupby(range(len(summed)), lambda i: upto[i] // BATCH):
         members = list(group)
         strata = [summed[i].strata for i in members]
@@ -256,14 +256,14 @@ def _batches(quantities: Sequence[Quantity], data: Sample) -> Iterator[Batch]:
         pooled: list[list[int]] = []
         for i in members:
             own = []
-            for column in summed[i].pooled.T:
+            for column in summed[i].pooled:
                 key = column.tobytes()
                 if key not in places:
                     places[key] = len(kept)
                     kept.append(column)
                 own.append(places[key])
             pooled.append(own)
-        whole = np.stack(kept, axis=1) if kept else np.empty((data.units, 0))
+        whole = np.stack(kept) if kept else np.empty((0, data.units))
         yield Batch(
             [quantities[i] for i in members],
             Columns(np.hstack(strata), whole),
