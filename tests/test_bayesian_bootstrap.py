@@ -656,7 +656,7 @@ def test_gains_of_a_reversal_are_of_the_transitions_of_the_comparison(spec):
     table = steps()
     # one task never scored in b after: its gain in a counts in `first` and in no reversal
     lost = (table["task"] == "large8") & (table["view"] == "b") & (table["state"] == "after")
-    moved = table["margin"] + 90.0 * (
+    moved = table["margin"] - 90.0 * (
         (table["task"] == "large8") & (table["view"] == "a") & (table["state"] == "after")
     )
     data = fc.read_scores(spec, table.assign(margin=moved.mask(lost)))
@@ -664,11 +664,11 @@ def test_gains_of_a_reversal_are_of_the_transitions_of_the_comparison(spec):
     kept = Naive(table[table["task"] != "large8"])
     weights = drawn(12, 400, 5)[:, [sorted(set(table["task"])).index(t) for t in kept.tasks]]
     of = [kept.of(row) for row in weights]
-    held = [row["first", "empirical"] > 0 > row["second", "empirical"] for row in of]
+    held = [row["first", "empirical"] < 0 < row["second", "empirical"] for row in of]
     [row] = [
         row
         for row in found.probability_rows
-        if (row.name, row.event, row.weights) == ("omega", "reversal+-", "empirical")
+        if (row.name, row.event, row.weights) == ("omega", "reversal-+", "empirical")
     ]
     assert row.value == pytest.approx(chance(held))
 
