@@ -575,6 +575,27 @@ def test_one_unit_in_a_needed_stratum_has_a_value_and_no_interval():
     assert not [row for row in audit.probability_rows if row.weights == "equal"]
 
 
+def test_a_median_that_hardly_any_draw_moves_has_no_interval():
+    spec = fc.parse_spec(FLAT)
+    # gains of 1, and one of 2: half of the weight lies on that one of n in 1 of 2^(n - 1) draws
+    rows = [
+        (f"t{i:02d}", "p", state, (1.0 + (i == 40)) * (state == "after"))
+        for i in range(41)
+        for state in ("before", "after")
+    ]
+    table = pd.DataFrame(rows, columns=["task", "target", "state", "margin"])
+    for number, ends, said in (
+        (41, None, "no interval: every resample gives the same value"),
+        (8, None, "no interval: most resamples give the same value, so both ends would be it"),
+        (4, (1.0, 2.0), "equal-tailed credible intervals undercover with fewer than 10 units"),
+    ):
+        data = fc.read_scores(spec, table.tail(2 * number))
+        found = fc.bayesian_bootstrap(data, spec, draws=500).set_index(["name", "weights"])
+        row = found.loc[("middle", "empirical")]
+        assert (row["interval"], row["units"]) == (ends, number)
+        assert row["notes"][-1].startswith(said)
+
+
 def with_family(text):
     return fc.parse_spec(text + '[model]\nfamily = "bayesian_bootstrap"\n')
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import fourcorner as fc
 from fourcorner.auditing import design_audit
+from fourcorner.design import discordance
 from fourcorner.design.benchmark import distances
 from fourcorner.design.discordance import discordances
 
@@ -210,3 +211,41 @@ def test_one_wave_of_a_distance_is_no_part_of_it():
     assert "alike.gain_difference" in set(by_wave["name"])
     assert "alike.distance" not in set(by_wave["name"])
     assert "alike.distance" in set(parts.loc[parts["by"] == "layout", "name"])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (("after", "quote", "generated"), ("before", "quote", "generated")),
+        (("before", "quote", "generated"), ("before", "quote", "generated")),
+        (("before", "quote", "generated"), ("after", "generated", "quote")),
+        (("before", "quote", "generated"), ("after", "quote", "other")),
+    ],
+)
+def test_a_benchmark_is_of_one_shift_before_and_after(before, after):
+    shifts = [fc.endpoint_shift(state, view=pair) for state, *pair in (before, after)]
+    with pytest.raises(fc.ContrastError, match="one endpoint shift before and after"):
+        fc.benchmark("x", *shifts)
+
+
+def test_units_alike_are_refused_with_the_other_faults_of_a_spec():
+    plain = 'alike = { benchmark = { view = ["quote", "generated"] } }'
+    assert plain in SPEC
+    text = SPEC.replace(plain, plain.removesuffix(" }") + ', weight_by = "unit" }')
+    with pytest.raises(fc.SpecError, match="benchmark compares transitions; leave weight_by out"):
+        fc.parse_spec(text)
+
+
+def test_too_many_pairs_are_counted_of_those_that_are_asked_for(monkeypatch):
+    monkeypatch.setattr(discordance, "PAIRS", 25 * 25)
+    frame = table().assign(some=lambda rows: (rows["task"] < "t12").map({True: "y", False: "n"}))
+    text = SPEC.replace('unit = "task"', 'unit = "task"\nattributes = ["some"]')
+    pair = 'benchmark = { view = ["quote", "generated"] }'
+    part = f'part = {{ {pair}, where = {{ some = "y" }} }}'
+    where = text.replace("alike = {", f"{part}\nalike = {{")
+    spec = fc.parse_spec(where)
+    rows = fc.estimate(fc.read_scores(spec, frame), spec, draws=50).set_index("name")
+    assert rows.loc["part.discordant", "refused"] is None
+    refused = rows.loc["alike.discordant", "refused"]
+    assert refused["reason"] == "too_many_pairs"
+    assert "60 endpoints of 30 units" in refused["message"]

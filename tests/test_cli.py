@@ -112,6 +112,11 @@ def test_a_refused_estimand_exits_2_and_is_listed(capsys, folder):
     assert [entry["identified"] for entry in strict(out)["estimands"]] == [True, False]
 
 
+CONTROLS, BRIDGE = (
+    fits.REPO / "data-samples" / name for name in ("controls.csv", "bridge.parquet")
+)
+
+
 def bad_tables():
     def edit(frame, row, column, value):
         changed = frame.astype({column: object})
@@ -127,7 +132,7 @@ def bad_tables():
         "not a number": (edit(TABLE, 4, "margin", "high"), "not a number"),
         "empty id": (edit(TABLE, 4, "task", ""), "empty unit id"),
         "changing stratum": (edit(TABLE, 4, "target", "maybe"), "changes within"),
-        "one unit": (TABLE.iloc[:4], "one unit"),
+        "one unit": (TABLE.iloc[:4], "name the column that tells them apart"),
         "one row": (TABLE.iloc[:1], "nowhere in the data"),
         "no rows": (TABLE.iloc[:0], "no rows"),
     }
@@ -179,6 +184,8 @@ def test_a_file_that_is_no_table_exits_1(capsys, folder, content, words):
         (["estimate", "spec.toml", "--drws", "5"], "No such option"),
         (["estimate", "nowhere.toml"], "no such file"),
         (["init", "labels", "somewhere"], "starts 'scores'"),
+        (["estimate", CONTROLS], f"fourcorner doctor {CONTROLS} writes one to start from"),
+        (["audit", BRIDGE, "--out", "nowhere"], "this is a table; SPEC is a TOML file"),
     ],
 )
 def test_misuse_exits_1_with_one_message(capsys, arguments, words):

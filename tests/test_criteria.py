@@ -51,9 +51,6 @@ def naive(signs, places):
 @pytest.mark.parametrize("signs", list(itertools.product("+-", repeat=2)))
 @pytest.mark.parametrize("places", list(itertools.product(WHERE, repeat=2)))
 def test_every_combination_of_two_parts(signs, places):
-    if places == ("none", "none"):
-        assert not directional.verdicts({"c": {"a": "+"}}, [row("a", "none")])
-        return
     rows = [row(name, place) for name, place in zip("ab", places, strict=True)]
     (found,) = directional.verdicts({"c": dict(zip("ab", signs, strict=True))}, rows)
     assert found.verdict == naive(signs, places)
@@ -66,6 +63,19 @@ def test_an_interval_that_touches_zero_is_open():
     )
     (found,) = directional.verdicts({"c": {"a": "+"}}, [touching])
     assert found.verdict == "unresolved"
+
+
+def test_nothing_vanishes_though_no_row_has_an_interval():
+    (found,) = directional.verdicts({"c": {"a": "+", "b": "-"}}, [row("a", "none")])
+    assert found.verdict == "unresolved"
+    assert found.notes == ("a has no interval", "b has no row here")
+    seen = row("a", "none", method="posterior", population="cohort")
+    assert not directional.verdicts({"c": {"a": "+"}}, [seen])
+
+
+def test_two_rows_of_one_name_are_refused():
+    with pytest.raises(OptionError, match="two rows of a"):
+        directional.verdicts({"c": {"a": "+"}}, [row("a"), row("a", "below", level=0.3)])
 
 
 def test_each_mixture_and_method_has_its_own_verdict():
@@ -136,7 +146,9 @@ def table():
     [
         ('c = { signs = { omega = "minus" } }', 'expected "+" or "-"'),
         ("c = { signs = {} }", "names no estimate"),
-        ("c = { sign = {} }", "did you mean 'signs'"),
+        ("c = { sign = {} }", "needs the key 'signs'; there is 'sign': rename it"),
+        ('c = { signs = { sg.excess = "+" } }', 'quote the whole name of the row: "sg.excess" ='),
+        ('c = { signs = { sg.gain.first = "+" } }', '"sg.gain.first" ='),
         ("c = 3", "expected a table"),
         ('c = { signs = { omega = "+" }, level = 0.9 }', "unknown key 'level'"),
     ],
@@ -150,8 +162,14 @@ def test_faults_of_the_text(criterion, words):
     ("criterion", "words"),
     [
         ('c = { signs = { omego = "-" } }', "no estimate 'omego' \\(did you mean 'omega'\\?\\)"),
-        ('c = { signs = { share = "-" } }', "'share' is a negative share, which is never below"),
-        ('c = { signs = { "signs.cross_channel" = "-" } }', "is a rate, which is never below"),
+        (
+            'c = { signs = { share = "-" } }',
+            "'share' is a share, a rate or the like, which is never below",
+        ),
+        (
+            'c = { signs = { "signs.cross_channel" = "-" } }',
+            "is a share, a rate or the like, which is never below",
+        ),
     ],
 )
 def test_faults_of_the_rows(criterion, words):
@@ -174,8 +192,18 @@ def test_estimates_of_a_table_are_judged():
     assert again["verdict"].tolist() == ["contradicted"]
     with pytest.raises(OptionError, match="no estimate 'omga' \\(did you mean 'omega'"):
         fc.criteria(estimates, {"up": {"omga": "+"}})
-    with pytest.raises(OptionError, match="expected '\\+' or '-'"):
+    with pytest.raises(OptionError, match='expected "\\+" or "-"'):
         fc.criteria(estimates, {"up": {"omega": "up"}})
+    with pytest.raises(OptionError, match=r"'signs\.cross_channel' is a share, a rate or the like"):
+        fc.criteria(estimates, {"up": {"signs.cross_channel": "+"}})
+    with pytest.raises(OptionError, match=r"its rows are signs\.gain\.first"):
+        fc.criteria(estimates, {"up": {"signs": "+"}})
+    with pytest.raises(OptionError, match="names no estimate"):
+        fc.criteria(estimates, {"up": {}})
+    with pytest.raises(OptionError, match="expected a spec, or criteria"):
+        fc.criteria(estimates, {"up": "omega"})
+    with pytest.raises(OptionError, match="expected the frame"):
+        fc.criteria({"omega": 1}, {"up": {"omega": "+"}})
 
 
 def test_rows_of_a_frame_are_the_rows():
@@ -207,6 +235,7 @@ def test_criteria_are_in_the_document_and_in_the_frame():
     assert only["parts"][0] == {
         "name": "omega",
         "sign": "-",
+        "statistic": "mean",
         "verdict": "holds",
         "value": found.estimates.set_index("name").loc["omega", "value"],
         "interval": list(found.estimates.set_index("name").loc["omega", "interval"]),

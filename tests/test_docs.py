@@ -207,14 +207,55 @@ def test_the_page_of_python_lists_every_name_of_the_package():
     assert set(page["Errors"]) == errors
 
 
-def test_what_the_page_of_python_asks_can_be_asked(tiny):
+def test_what_the_page_of_python_asks_runs_as_it_is_written(monkeypatch):
+    monkeypatch.chdir(REPO)
     text = (REPO / "docs" / "python.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    table = pd.DataFrame({"trajectory": ["a", "b"], "task_family": ["f", "f"], "words": [3, 5]})
-    given = {"scores": tiny[0], "table": table}
-    exec("".join(blocks), given)
-    assert table["donor"].tolist() == ["b", "a"]
-    assert set(given["found"]["name"]) == {"quote", "made"}
+    known = {}
+    exec("".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), known)
+    assert known["donors"].tolist() == known["table"]["donor"].tolist()
+    cells = pd.read_csv(REPO / "data-samples" / "retrieval_cube.csv").query(
+        "authority == 'neutral'"
+    )
+    mean = cells.groupby(["state", "view"])["margin"].mean()
+    gains = mean["after"] - mean["before"]
+    found = known["found"].set_index("name")["value"]
+    assert found.to_dict() == pytest.approx({"quote": gains["quote"], "made": gains["generated"]})
+    shift = mean["before", "generated"] - mean["before", "quote"]
+    assert known["alike"].set_index("name")["value"]["alike.shift.before"] == pytest.approx(shift)
+
+
+SHEETS = ["bridge", "controls", "global_replay", "protocol"]
+SHEETS += ["retrieval_cube", "retrieval_face", "source_contract"]
+ROW = r"−?\d+\.\d{3} \[−?\d+\.\d{3}, −?\d+\.\d{3}\]"
+
+
+def found_in(sheet):
+    """What the last column of a datasheet's tables gives with an interval."""
+    text = (REPO / "data-samples" / f"{sheet}.md").read_text().split("\n## Columns of")[0]
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return {row for line in lines for row in re.findall(ROW, line.rsplit(" | ", 1)[-1])}
+
+
+def told(row):
+    return f"{row.value:.3f} [{row.interval[0]:.3f}, {row.interval[1]:.3f}]".replace("-", "−")
+
+
+@pytest.mark.parametrize("sheet", SHEETS)
+def test_what_a_datasheet_finds_the_package_finds(sheet):
+    spec = fourcorner.read_spec(REPO / "models" / f"{sheet}.toml")
+    data = fourcorner.read_scores(spec)
+    cohorts = ["contrast", "joint"] if sheet == "global_replay" else ["contrast"]
+    rows = [
+        row
+        for cohort in cohorts
+        for row in fourcorner.estimate(
+            data, spec, interval="percentile", cohort=cohort, seed=0
+        ).itertuples()
+    ]
+    given = {told(row) for row in rows if row.value is not None and row.interval is not None}
+    listed = found_in(sheet)
+    assert len(listed) >= 3
+    assert listed - given == set()
 
 
 def test_the_index_of_cohorts_names_every_file_and_every_spec():

@@ -10,6 +10,7 @@ import fits
 import fourcorner as fc
 from fourcorner import cli, doctor
 from fourcorner.doctor import tables
+from fourcorner.errors import TableError
 
 SPEC = """
 kind = "scores"
@@ -154,6 +155,88 @@ def test_the_suggested_spec_of_a_real_table_runs(name):
     spec, found = runs(REAL / f"{name}.csv.gz")
     assert any(row["identified"] for row in found["estimands"])  # not all levels have a score
     assert {declared.kind for declared in spec.estimands.values()} == {"agreement"}
+
+
+NUMBERED = [f"u{place:02d}" for place in range(12)]
+NAMED = [
+    "ash",
+    "bay",
+    "cedar",
+    "elder",
+    "fir",
+    "hazel",
+    "larch",
+    "maple",
+    "oak",
+    "pine",
+    "rowan",
+    "yew",
+]
+
+
+@pytest.mark.parametrize("units", [2, 5, 12])
+@pytest.mark.parametrize("called", ["trajectory", "unit", "task_id"])
+@pytest.mark.parametrize("ids", [NUMBERED, NAMED])
+def test_units_are_found_where_there_are_few(tmp_path, units, called, ids):
+    frame = scored(tasks=units).drop(columns="wave")
+    frame["task"] = frame["task"].map(lambda task: ids[int(task[1:])])
+    found = described(tmp_path, frame.rename(columns={"task": called}))
+    assert found["suggestion"]["open"] == []
+    data = fc.parse_spec(found["suggestion"]["spec"]).data
+    assert (data.score, data.unit, set(data.channel)) == ("margin", called, {"view"})
+    assert columns(found)[called]["could_be"].endswith("attribute or unit")
+
+
+def test_steps_are_no_units_where_a_few_runs_have_many(tmp_path):
+    table = scored(tasks=5).drop(columns="wave")
+    steps = [table.assign(step_id=table["task"] + f"-{place}") for place in range(8)]
+    data = fc.parse_spec(described(tmp_path, pd.concat(steps))["suggestion"]["spec"]).data
+    assert (data.unit, data.transition) == ("task", "step_id")
+
+
+def test_the_many_are_units_where_the_few_are_kinds_of_them(tmp_path):
+    frame = scored(tasks=20).drop(columns="wave")
+    frame["task_family"] = np.where(frame["task"] < "t10", "drug", "gene")
+    frame = frame.rename(columns={"task": "name", "view": "prompt"}).replace(
+        {"prompt": {"direct": "p1", "generated": "p2"}}
+    )
+    data = fc.parse_spec(described(tmp_path, frame)["suggestion"]["spec"]).data
+    assert (data.unit, set(data.channel)) == ("name", {"prompt"})
+    assert "task_family" in data.attributes
+
+
+def test_a_score_with_few_values_is_found_by_its_name_or_because_each_row_has_its_own(tmp_path):
+    frame = scored(tasks=2).drop(columns="wave").round(3)
+    for name in ("rating", "y"):
+        found = described(tmp_path, frame.rename(columns={"margin": name}))
+        assert fc.parse_spec(found["suggestion"]["spec"]).data.score == name
+        assert columns(found)[name]["could_be"].startswith("score, ")
+    heated = pd.concat([frame.assign(temperature=heat) for heat in (0.0, 0.7)])
+    found = described(tmp_path, heated.drop(columns="margin"))["suggestion"]
+    assert found["open"] == ["score"]
+    assert set(fc.parse_spec(found["spec"]).data.channel) == {"view", "temperature"}
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet"])
+def test_a_table_without_rows_gets_no_spec(capsys, tmp_path, name):
+    with pytest.raises(TableError, match="no rows"):
+        described(tmp_path, scored().iloc[:0], name)
+    assert cli.run(["doctor", str(tmp_path / name)]) == 1
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert "no rows" in found.err
+
+
+def test_one_of_a_thing_is_told_as_one(capsys, tmp_path):
+    spec = SPEC.format(more="").replace("[data]", '[data]\npath = "scores.csv"')
+    (tmp_path / "spec.toml").write_text(spec)
+    frame = scored(tasks=13).drop(columns="wave")
+    frame[~frame["task"].isin(["t00", "t01"])].to_csv(tmp_path / "scores.csv", index=False)
+    assert cli.run(["doctor", str(tmp_path / "spec.toml")]) == 0
+    assert "small stratum: rare: 1 unit complete" in capsys.readouterr().out
+    frame.iloc[:1].to_csv(tmp_path / "one.csv", index=False)
+    assert cli.run(["doctor", str(tmp_path / "one.csv")]) == 0
+    assert "one.csv: 1 row\n" in capsys.readouterr().out
 
 
 def test_a_row_for_each_candidate_is_read_as_option_scores(tmp_path):

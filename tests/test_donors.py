@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -107,7 +108,7 @@ def test_nullable_columns_are_read():
     frame = table(("a", "drug", 4), ("b", "drug", 6)).convert_dtypes()
     assert fc.match_donors(frame, **COLUMNS).tolist() == ["b", "a"]
     frame["words"] = frame["words"].where(frame["trajectory"] == "a")
-    with pytest.raises(TableError, match="1 are no word counts"):
+    with pytest.raises(TableError, match="no word count in 1 row"):
         fc.match_donors(frame, **COLUMNS)
 
 
@@ -139,21 +140,29 @@ GOOD = table(("a", "drug", 4), ("b", "drug", 6))
         (GOOD.rename(columns={"words": "word"}), "did you mean 'word'?"),
         (
             table(("a", "drug", 4), ("b", "gene", 6), ("c", "gene", 6)),
-            "1 families have one unit, first ['drug']",
+            "1 family of one unit, first ['drug']",
         ),
-        (table(("a", "drug", 4), ("a", "drug", 6)), "1 ids stand in several rows, first ['a']"),
-        (table((1, "drug", 4), ("1.0", "drug", 6)), "1 ids stand in several rows"),
+        (table(("a", "drug", 4), ("a", "drug", 6)), "1 id in several rows, first ['a']"),
+        (table((1, "drug", 4), ("1.0", "drug", 6)), "1 id in several rows"),
         (table((None, "drug", 4), ("b", "drug", 6)), "column 'trajectory': 1 missing or empty"),
         (table(("a", " ", 4), ("b", " ", 6)), "column 'task_family': 2 missing or empty"),
-        (table(("a", "drug", -1), ("b", "drug", 6)), "no word counts, first -1 in rows [0]"),
-        (table(("a", "drug", 1.5), ("b", "drug", 6)), "no word counts, first 1.5"),
-        (table(("a", "drug", 1), ("b", "drug", np.inf)), "no word counts, first inf"),
-        (table(("a", "drug", 1), ("b", "drug", np.nan)), "no word counts, first nan"),
-        (table(("a", "drug", 1), ("b", "drug", "many")), "no word counts, first 'many'"),
-        (table(("a", "drug", True), ("b", "drug", False)), "2 are no word counts, first True"),
+        (table(("a", "drug", -1), ("b", "drug", 6)), "row, first -1 in rows [0]"),
+        (table(("a", "drug", 1.5), ("b", "drug", 6)), "row, first 1.5"),
+        (table(("a", "drug", 1), ("b", "drug", np.inf)), "row, first inf"),
+        (table(("a", "drug", 1), ("b", "drug", np.nan)), "row, first nan"),
+        (table(("a", "drug", 1), ("b", "drug", "many")), "row, first 'many'"),
+        (table(("a", "drug", True), ("b", "drug", False)), "no word count in 2 rows, first True"),
+        (
+            GOOD.assign(words=pd.Series([True, 6], dtype=object)),
+            "no word count in 1 row, first True in rows [0]",
+        ),
+        (
+            GOOD.assign(words=pd.Categorical([True, 6])),
+            "no word count in 1 row, first True in rows [0]",
+        ),
         (
             GOOD.assign(words=pd.to_datetime(["2026-01-01", "2026-01-02"])),
-            "2 are no word counts",
+            "no word count in 2 rows",
         ),
         (pd.concat([GOOD, GOOD[["words"]]], axis=1), "column 'words' stands 2 times"),
     ],
@@ -162,6 +171,28 @@ def test_a_table_without_donors_is_a_typed_error(frame, words):
     with pytest.raises(TableError) as caught:
         fc.match_donors(frame, **COLUMNS)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("frame", "got"),
+    [
+        (pl.from_pandas(GOOD), "polars.DataFrame"),
+        (GOOD.to_dict("list"), "dict"),
+        (None, "NoneType"),
+    ],
+)
+def test_what_is_no_frame_of_pandas_is_told(frame, got):
+    with pytest.raises(TableError, match=f"got a {got} as the table; expected a pandas.DataFrame"):
+        fc.match_donors(frame, **COLUMNS)
+
+
+@pytest.mark.parametrize("here", ["words", 2])
+def test_a_column_is_named_by_a_text(here):
+    frame = GOOD.rename(columns={"words": here})
+    with pytest.raises(TableError, match="words = 2: expected the name of a column, a text"):
+        fc.match_donors(frame, **{**COLUMNS, "words": 2})
+    with pytest.raises(TableError, match="no column '2'"):
+        fc.match_donors(frame, **{**COLUMNS, "words": "2"})
 
 
 def test_one_column_plays_one_part():

@@ -212,7 +212,7 @@ def test_a_five_unit_stratum_among_a_hundred_is_empty_as_often_as_theory_says():
     chance = 0.95**100
     expected, sd = draws * chance, math.sqrt(draws * chance * (1 - chance))
     assert abs(found["equal"].undefined_draws - expected) < 4 * sd
-    note = f"{found['equal'].undefined_draws} of 10000 draws left a needed stratum without"
+    note = f"{found['equal'].undefined_draws} of 10000 draws left a needed stratum or group without"
     assert any(line.startswith(note) for line in found["equal"].notes)
     assert found["many"].undefined_draws == 0
 
@@ -530,3 +530,10 @@ def test_an_interval_that_single_draws_decide_says_so():
     assert told[0].startswith(f"{width:.0f} times")
     calm = [(name, of, float(i)) for i, (name, of, _) in enumerate(rows)]
     assert not any("times as wide" in note for note in one(from_gains(calm), **asked).notes)
+
+
+def test_ends_that_are_one_value_are_no_interval():
+    gains = [(f"u{i:02d}", "all", 2.0 if i < 12 else 1.0) for i in range(40)]
+    row = one(from_gains(gains), gain(view="a"), names.MEDIAN, draws=500)
+    assert (row.value, row.interval) == (1.0, None)
+    assert "most resamples give the same value" in row.notes[-1]

@@ -14,7 +14,7 @@ DESIGN_KEYS = [
     "name", "statistic", "weights", "method", "population", "cohort", "value", "interval",
     "interval_kind", "level", "units", "transitions", "undefined_draws", "refused",
 ]  # fmt: skip
-EXTRA_KEYS = ["resampling", "count", "family", "flip_ratio", "flip_share", "notes"]
+EXTRA_KEYS = ["resampling", "count", "signed", "family", "flip_ratio", "flip_share", "notes"]
 PROBABILITY_KEYS = ["name", "event", "value", "weights", "population"]
 CHECK_KEYS = ["name", "target", "verdict", "value", "threshold", "message"]
 

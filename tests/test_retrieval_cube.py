@@ -10,7 +10,13 @@ import pytest
 from fourcorner.simulate import retrieval_cube as cube
 from fourcorner.simulate.retrieval import EVIDENCE_FOUND, TARGETS
 from fourcorner.simulate.retrieval_cube import calibration
-from fourcorner.simulate.study import LAYOUTS, STATES, STRATUM_SIZES, CalibrationError
+from fourcorner.simulate.study import (
+    LAYOUTS,
+    STATES,
+    STRATUM_SIZES,
+    CalibrationError,
+    rescaled,
+)
 from fourcorner.simulate.tables import to_csv_text
 
 SAMPLES = Path(__file__).parents[1] / "data-samples"
@@ -279,4 +285,4 @@ def test_csv_text_has_lower_case_booleans_and_unix_line_ends(cohort):
 def test_noise_beyond_the_figures_is_refused():
     noise = np.array([-3.0, 3.0])
     with pytest.raises(CalibrationError, match="take another seed"):
-        calibration.rescaled(np.array([0.0, 1.0]), noise, mean=0.0, variance=1.0)
+        rescaled(np.array([0.0, 1.0]), noise, mean=0.0, variance=1.0)

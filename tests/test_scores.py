@@ -662,7 +662,8 @@ def test_a_replicate_that_never_varies_within_a_unit_is_an_attribute(table):
 
 def test_one_unit_is_too_few(table):
     assert one_fault(spec(), table(cube()[:8])) == (
-        "id: only one unit ('a'); the unit is what is resampled, so at least two are needed"
+        "id: only one unit ('a'); the unit is what is resampled, so at least two are needed: name "
+        "the column that tells them apart, or add rows of others"
     )
 
 

@@ -1,5 +1,6 @@
 """The synthetic source contract holds the published figures, by the package and by plain numpy."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -130,6 +131,47 @@ def test_means_and_intervals_are_found(rows, published, name, weights, figure):
     assert row.interval_kind == "percentile"
     assert row.value == near(wanted["mean"])
     ends_near(row.interval, wanted["ci"])
+
+
+# row of the datasheet's table, and that of the spec with its weights
+SHEET = {
+    "ungrounded gain, on the 65": ("ungrounded_gain_artifact", EMPIRICAL),
+    "source-only gain, on the 65": ("source_only_gain_artifact", EMPIRICAL),
+    "quote gain, on the 65": ("quote_gain_artifact", EMPIRICAL),
+    "shift of the gain, on the 65": ("shift_artifact", EMPIRICAL),
+    "shift of the gain, on the 35": ("shift_no_artifact", EMPIRICAL),
+    "artifact by intervention": ("artifact_by_intervention", EMPIRICAL),
+    "shift of the margin before retrieval": ("before_margin_shift", EMPIRICAL),
+    "shift of the margin after retrieval": ("after_margin_shift", EMPIRICAL),
+    "shift of the gain, all 100": ("shift", EMPIRICAL),
+    "shift of the gain, equal-target": ("shift", EQUAL),
+    "source-only gain, equal-target": ("source_only_gain", EQUAL),
+    "source-only minus quote, all 100": ("source_only_minus_quote", EMPIRICAL),
+}
+
+
+def test_the_datasheet_gives_what_the_command_prints(rows):
+    """Row by row, with the spec's own seed; and how far off its ends are at most."""
+    text = (SAMPLES / "source_contract.md").read_text()
+    cells = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+    table = {line[0]: line[1:] for line in cells if len(line) == 3}
+    off = []
+    for label, key in SHEET.items():
+        published, found = (numbers(cell) for cell in table[label])
+        row = rows[key]
+        assert found == [round(value, 3) for value in (row.value, *row.interval)], label
+        off += [abs(a - b) for a, b in zip(row.interval, published[1:3], strict=False)]
+    (limit,) = re.findall(r"No end is further than ([0-9.]+) from its published", text)
+    assert max(off) < float(limit)
+    (furthest,) = re.findall(r"furthest\s+end is that of the shift after, ([0-9.]+)\.", text)
+    assert max(off) == pytest.approx(float(furthest), abs=5e-4)
+    left_out = [rows[name, EQUAL].undefined_draws for name in ("shift", "shift_artifact")]
+    told = re.findall(r"\(([0-9,]+) of 10,000", text)
+    assert [int(number.replace(",", "")) for number in told] == left_out
+
+
+def numbers(cell):
+    return [float(found) for found in re.findall(r"-?\d+\.\d+", cell.replace("−", "-"))]
 
 
 @pytest.mark.parametrize("view", contract.VIEWS)

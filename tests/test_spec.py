@@ -847,7 +847,10 @@ def test_all_faults_of_a_spec_come_in_one_error():
 def test_a_table_that_is_missing_is_one_fault_and_not_one_per_key():
     text = 'kind = "scores"\n[estimands]\na = { gain = { view = "direct" } }'
     assert faults(text) == ("needs the key 'data'",)
-    assert faults(changed("[data]", "[dta]"))[0] == "needs the key 'data' (did you mean 'dta'?)"
+    assert faults(changed("[data]", "[dta]")) == (
+        "needs the key 'data'; there is 'dta': rename it if that is what it is",
+        "unknown key 'dta' (did you mean 'data'?)",
+    )
 
 
 def test_a_list_where_a_table_is_expected_is_one_fault():

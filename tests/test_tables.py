@@ -358,6 +358,7 @@ def test_a_line_of_megabytes_is_refused(file):
         ("a,,b\n1,2,3\n", "column 2 has no name"),
         ("a,b,\n1,2,3\n", "column 3 has no name"),
         ("a,b,a\n1,2,3\n", "the header names a column twice: 'a'"),
+        (",b\n1,2\n", "column 1 has no name in the header; give it one"),
         ("a,__ROW\n1,2\n", "'__row', which the reader needs"),
         ("a;b\n1;2\n", "the header is one column 'a;b'; expected columns split by ','"),
         ("a\tb\n1\t2\n", "expected columns split by ','"),

@@ -20,12 +20,12 @@ from fourcorner.asking import Asked, Resolved, Weights, resolved
 from fourcorner.contrasts import Contrast
 from fourcorner.design import bayesian_bootstrap as bayesian
 from fourcorner.design import engine as design
-from fourcorner.directional import SIDES, verdicts
+from fourcorner.directional import verdicts
 from fourcorner.errors import NotAvailable, OptionError
 from fourcorner.io import files
 from fourcorner.results import Check, Criterion, Estimate, Probability
-from fourcorner.sections import nearest
 from fourcorner.spec import DesignSpec, Spec, parse_spec
+from fourcorner.spec.criteria import faults
 
 if TYPE_CHECKING:
     from fourcorner.auditing import Audit
@@ -341,7 +341,8 @@ def criteria(
     Raises
     ------
     OptionError
-        If a criterion names an estimate that is not there, or a sign is not "+" or "-".
+        If these are not what they should be, a criterion names an estimate that is not there or
+        has no sign, or a sign is not "+" or "-".
 
     Examples
     --------
@@ -364,14 +365,20 @@ def criteria(
     ['supported']
     """
     declared = asked.criteria if isinstance(asked, Spec) else asked
-    known = set(estimates["name"])
-    for name, signs in declared.items():
-        for row, sign in signs.items():
-            if row not in known:
-                raise OptionError(f"{name}: no estimate {row!r}{nearest(row, known)}")
-            if sign not in SIDES:
-                raise OptionError(f"{name}: {row} = {sign!r}: expected '+' or '-'")
+    if not isinstance(estimates, pd.DataFrame) or "signed" not in estimates:
+        raise OptionError(
+            f"estimates is a {type(estimates).__name__}; expected the frame that fc.estimate or "
+            f"fc.posterior returns"
+        )
+    if not isinstance(declared, Mapping) or not all(
+        isinstance(signs, Mapping) for signs in declared.values()
+    ):
+        raise OptionError(
+            f'asked = {asked!r}: expected a spec, or criteria such as {{"down": {{"omega": "-"}}}}'
+        )
     rows = results.rows(estimates, Estimate)
+    if wrong := faults(declared, {row.name: row.signed for row in rows}):
+        raise OptionError("; ".join(wrong))
     return results.frame(verdicts(declared, rows), Criterion)
 
 

@@ -22,6 +22,7 @@ from rich.markup import escape
 from fourcorner import api, doctor, names, results, scores
 from fourcorner.errors import FourcornerError, OptionError, SpecError
 from fourcorner.io import bundled, files
+from fourcorner.io.sources import is_table_name
 from fourcorner.spec import Spec
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def estimate(
     seed: Seed = None,
     as_json: AsJson = False,
 ) -> int:
-    """Estimate with the design engine alone: no model, bootstrap intervals, in a second."""
+    """Estimate with the design engine alone: no model, bootstrap intervals, in seconds."""
     from fourcorner.auditing import design_audit
 
     declared = _spec(spec, seed, draws)
@@ -278,6 +279,9 @@ def _wrote(paths: Sequence[Path], as_json: bool, more: str = "") -> int:
 
 
 def _spec(path: Path, seed: int | None = None, draws: int | None = None) -> Spec:
+    if path.is_file() and is_table_name(path):
+        told = "this is a table; SPEC is a TOML file that says what its columns are"
+        raise SpecError([f"{told}; fourcorner doctor {path} writes one to start from"], path.name)
     spec = api.read_spec(path)
     if seed is not None:
         spec = replace(spec, sampler=replace(spec.sampler, seed=seed))

@@ -6,15 +6,19 @@ leave it open. All parts hold: ``supported``. One fails: ``contradicted``. Other
 ``unresolved``, which is neither. Sizes never enter, so the parts may be on scales that nothing
 links.
 
-Invariant: a verdict is a function of the rows that it names, and comes under every mixture, method
-and cohort in which one of them has an interval. Pinned by `tests/test_criteria.py`.
+Invariant: a verdict is a function of the rows that it names. By design it comes under every mixture
+and for every cohort, by the model where one of its rows has an interval there. Pinned by
+`tests/test_criteria.py`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fourcorner import names
+from fourcorner.errors import OptionError
 from fourcorner.results import Criterion, CriterionPart, Estimate, side
 from fourcorner.spec.criteria import Signs
+
+Setting = tuple[str, str, str, str]  # weights, method, population, cohort
 
 METHODS = (names.DESIGN, names.BAYES, names.BAYESIAN_BOOTSTRAP)
 SIDES = {names.ABOVE: 1, names.BELOW: -1}
@@ -37,6 +41,11 @@ def verdicts(criteria: Mapping[str, Signs], rows: Sequence[Estimate]) -> list[Cr
     -------
     list of Criterion
 
+    Raises
+    ------
+    OptionError
+        If two rows have one name, mixture, method and cohort.
+
     Examples
     --------
     >>> about = dict(weights="equal", method="design", population="units", cohort="contrast")
@@ -50,28 +59,30 @@ def verdicts(criteria: Mapping[str, Signs], rows: Sequence[Estimate]) -> list[Cr
     >>> [criterion.verdict for criterion in found]
     ['unresolved', 'supported']
     """
-    settings: dict[tuple[str, ...], dict[str, Estimate]] = {}
+    settings: dict[Setting, dict[str, Estimate]] = {}
     for row in rows:
         if row.method in METHODS:
             key = (row.weights, row.method, row.population, row.cohort)
-            settings.setdefault(key, {})[row.name] = row
+            found = settings.setdefault(key, {})
+            if row.name in found:
+                said = f"{row.name} ({', '.join(key)})"
+                raise OptionError(f"two rows of {said}; judge one level and one table at a time")
+            found[row.name] = row
     return [
         _criterion(name, signs, key, found)
         for name, signs in criteria.items()
         for key, found in settings.items()
-        if _judged(signs, found)
+        if key[1] == names.DESIGN or _has_interval(signs, found)
     ]
 
 
-def _judged(signs: Signs, found: Mapping[str, Estimate]) -> bool:
-    """Whether some row has an interval, or is refused one that it would have."""
+def _has_interval(signs: Signs, found: Mapping[str, Estimate]) -> bool:
+    """Whether the model says anything of a row, but what was observed."""
     rows = [found[name] for name in signs if name in found]
     return any(row.interval is not None or row.refused is not None for row in rows)
 
 
-def _criterion(
-    name: str, signs: Signs, key: Sequence[str], found: Mapping[str, Estimate]
-) -> Criterion:
+def _criterion(name: str, signs: Signs, key: Setting, found: Mapping[str, Estimate]) -> Criterion:
     parts = [_part(row, sign, found.get(row)) for row, sign in signs.items()]
     weights, method, population, cohort = key
     return Criterion(
@@ -91,8 +102,14 @@ def _part(name: str, sign: str, row: Estimate | None) -> CriterionPart:
     verdict = names.OPEN
     if where:
         verdict = names.HOLDS if where == SIDES[sign] else names.FAILS
-    value, interval = (None, None) if row is None else (row.value, row.interval)
-    return CriterionPart(name=name, sign=sign, verdict=verdict, value=value, interval=interval)
+    return CriterionPart(
+        name=name,
+        sign=sign,
+        statistic=None if row is None else row.statistic,
+        verdict=verdict,
+        value=None if row is None else row.value,
+        interval=None if row is None else row.interval,
+    )
 
 
 def _verdict(of_parts: set[str]) -> str:

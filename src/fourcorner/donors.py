@@ -9,11 +9,13 @@ whatever order the units stand. Pinned by `tests/test_donors.py`
 (`test_donors_are_those_of_an_exhaustive_search`).
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fourcorner.errors import TableError
+from fourcorner.errors import TableError, counted
 from fourcorner.sections import canonical, nearest, show
 
 Ints = NDArray[np.int64]
@@ -47,9 +49,10 @@ def match_donors(table: pd.DataFrame, *, unit: str, family: str, words: str) -> 
     Raises
     ------
     TableError
-        With every fault at once: a column that is not there, a missing or empty id or family, an
-        id that stands twice, a word count that is missing, negative or no whole number, a family
-        with one unit, which leaves nobody to choose.
+        If `table` is no pandas frame or a column's name no text. Else with every fault at once: a
+        column that is not there, a missing or empty id or family, an id that stands twice, a word
+        count that is missing, negative or no whole number (a flag is none), a family with one
+        unit, which leaves nobody to choose.
 
     Examples
     --------
@@ -63,6 +66,8 @@ def match_donors(table: pd.DataFrame, *, unit: str, family: str, words: str) -> 
     >>> match_donors(table, unit="trajectory", family="task_family", words="words").tolist()
     ['t2', 't3', 't2', 't5', 't4']
     """
+    if misfit := _misfit(table, {"unit": unit, "family": family, "words": words}):
+        raise TableError(misfit)
     if absent := _absent(table, (unit, family, words)):
         raise TableError(absent)
     ids, families = _texts(table[unit]), _texts(table[family])
@@ -128,11 +133,30 @@ def _counts(column: pd.Series) -> NDArray[np.float64]:
     """Numbers, and NaN for what is none; a flag or a date is none."""
     if column.dtype.kind in "bmMc":
         return np.full(len(column), np.nan)
+    if column.dtype.kind == "O":  # flags among other values are none either
+        flags = column.astype(object).map(type).isin((bool, np.bool_))
+        column = column.astype(object).mask(flags)
     return pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
 
 
+def _misfit(table: object, columns: Mapping[str, object]) -> list[str]:
+    """What is no table of pandas, or no name of a column."""
+    faults = [
+        f"{part} = {show(name)}: expected the name of a column, a text"
+        for part, name in columns.items()
+        if not isinstance(name, str)
+    ]
+    if not isinstance(table, pd.DataFrame):
+        got = f"{type(table).__module__.partition('.')[0]}.{type(table).__qualname__}"
+        faults.append(
+            f"got a {got.removeprefix('builtins.')} as the table; expected a pandas.DataFrame: "
+            f"convert it, as with pandas.DataFrame(…) or the frame's own to_pandas()"
+        )
+    return faults
+
+
 def _absent(table: pd.DataFrame, columns: tuple[str, ...]) -> list[str]:
-    here = table.columns.map(str).tolist()
+    here = [name for name in table.columns if isinstance(name, str)]
     faults = [
         f"no column {name!r}{nearest(name, here)}; there are {here}"
         for name in dict.fromkeys(columns)
@@ -164,7 +188,7 @@ def _repeated(ids: NDArray[np.object_], column: str) -> list[str]:
     if not twice:
         return []
     return [
-        f"column {column!r}: {len(twice)} ids stand in several rows, first {twice[:LISTED]}; "
+        f"column {column!r}: {counted(len(twice), 'id')} in several rows, first {twice[:LISTED]}; "
         f"expected one row for each unit, so keep one of them"
     ]
 
@@ -177,7 +201,7 @@ def _uncounted(column: pd.Series, counts: NDArray[np.float64], name: str) -> lis
         return []
     got = ", ".join(show(value) for value in column.iloc[rows[:LISTED]].tolist())
     return [
-        f"column {name!r}: {rows.size} are no word counts, first {got} in rows "
+        f"column {name!r}: no word count in {counted(rows.size, 'row')}, first {got} in rows "
         f"{rows[:LISTED].tolist()} (from 0); expected whole numbers from 0"
     ]
 
@@ -188,6 +212,7 @@ def _alone(families: NDArray[np.object_], column: str) -> list[str]:
     if not single:
         return []
     return [
-        f"column {column!r}: {len(single)} families have one unit, first {single[:LISTED]}, so "
-        f"there is no other to be its donor; merge them into a wider family or leave them out"
+        f"column {column!r}: {counted(len(single), 'family', 'families')} of one unit, first "
+        f"{single[:LISTED]}, so there is no other to be its donor; merge such a family into a "
+        f"wider one or leave it out"
     ]

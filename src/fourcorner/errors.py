@@ -18,7 +18,7 @@ class SpecError(FourcornerError, ValueError):
     def __init__(self, faults: Sequence[str], source: str = "spec") -> None:
         self.faults = tuple(faults)
         lines = "\n".join(f"  - {fault}" for fault in self.faults)
-        super().__init__(f"{source} has {_count(len(self.faults), 'fault')}:\n{lines}")
+        super().__init__(f"{source} has {counted(len(self.faults), 'fault')}:\n{lines}")
 
 
 class TableError(FourcornerError, ValueError):
@@ -27,7 +27,7 @@ class TableError(FourcornerError, ValueError):
     def __init__(self, faults: Sequence[str], source: str = "table") -> None:
         self.faults = tuple(faults)
         lines = "\n".join(f"  - {fault}" for fault in self.faults)
-        super().__init__(f"{source} has {_count(len(self.faults), 'fault')}:\n{lines}")
+        super().__init__(f"{source} has {counted(len(self.faults), 'fault')}:\n{lines}")
 
 
 class ContrastError(FourcornerError, ValueError):
@@ -62,5 +62,12 @@ class RunError(FourcornerError, OSError):
     """A file or run directory that cannot be read or written."""
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> counted(1, "family", "families"), counted(1200, "unit")
+    ('1 family', '1,200 units')
+    """
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

@@ -162,6 +162,11 @@ class Measure:
         return FAMILY_OF[self.kind]
 
     @property
+    def of_retries(self) -> bool:
+        """Whether it compares waves, so that one says nothing."""
+        return self.kind in RETRIES or self.kind in BENCHMARK_RETRIES
+
+    @property
     def statistic(self) -> str:
         """``"auc"`` of a ranking, ``"rate"`` where a transition has a share, else ``"mean"``."""
         return KINDS[self.kind].statistic

@@ -39,6 +39,8 @@ class Estimate:
         Bootstrap draws that left a needed stratum empty.
     count : int or None
         Transitions that count, of a share or a rate in which each counts wholly or not at all.
+    signed : bool
+        Whether it could lie on either side of zero, as no share can.
     family : str or None
         The estimand of the spec that the row is one of several rows of; None of a row of its own.
     flip_ratio, flip_share : float or None
@@ -65,6 +67,7 @@ class Estimate:
     undefined_draws: int = 0
     resampling: str = ""
     count: int | None = None
+    signed: bool = True
     family: str | None = None
     flip_ratio: float | None = None
     flip_share: float | None = None
@@ -195,6 +198,8 @@ class CriterionPart:
         Of the estimate.
     sign : {"+", "-"}
         The side of zero that it has to lie on.
+    statistic : str or None
+        As of the estimate; None where it has no row.
     verdict : {"holds", "fails", "open"}
     value : float or None
     interval : tuple of float or None
@@ -202,6 +207,7 @@ class CriterionPart:
 
     name: str
     sign: str
+    statistic: str | None
     verdict: str
     value: float | None
     interval: tuple[float, float] | None

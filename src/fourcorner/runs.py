@@ -45,6 +45,7 @@ COLUMNS = {
     "undefined_draws": "BIGINT",
     "resampling": "VARCHAR",
     "count": "BIGINT",
+    "signed": "BOOLEAN",
     "family": "VARCHAR",
     "flip_ratio": "DOUBLE",
     "flip_share": "DOUBLE",

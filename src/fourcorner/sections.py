@@ -65,8 +65,13 @@ class Section:
     def _get(self, key: str, required: bool) -> object:
         self.known.add(key)
         if required and self.there and key not in self.raw:
-            self.fault(f"needs the key {key!r}{nearest(key, self.raw)}")
+            self.fault(f"needs the key {key!r}{self._misspelt(key)}")
         return self.raw.get(key)
+
+    def _misspelt(self, key: str) -> str:
+        """What else the table holds that a missing key could be, as the end of a message."""
+        close = closest(key, [other for other in self.raw if other not in self.known])
+        return "" if close is None else f"; there is {close!r}: rename it if that is what it is"
 
     def text(self, key: str, *, default: str | None = None, required: bool = True) -> str | None:
         """A text that is not blank."""
@@ -169,5 +174,11 @@ class Section:
 
 def nearest(word: str, choices: Iterable[str]) -> str:
     """The closest of some names, as the end of an error message."""
+    close = closest(word, choices)
+    return "" if close is None else f" (did you mean {close!r}?)"
+
+
+def closest(word: str, choices: Iterable[str]) -> str | None:
+    """The closest of some names, if one is close."""
     close = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.6)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    return close[0] if close else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from fourcorner import contrasts, names, scores
 from fourcorner.contrasts import contrast_values, in_words
-from fourcorner.design import signs
+from fourcorner.design import retries
 from fourcorner.design.cohort import Sample
 from fourcorner.design.parts import Floats
 from fourcorner.estimands import Estimand
@@ -48,7 +48,7 @@ def _one_level(data: Sample, estimand: Estimand, factor: str) -> Refusal | None:
     levels = data.scores[factor].values.tolist()
     if factor == names.WAVE:
         levels = estimand.wave or tuple(levels)
-        if (sessions := signs.several_sessions(data, levels)) is not None:
+        if (sessions := retries.several_sessions(data, levels)) is not None:
             return sessions
     if len(levels) > 1:
         return None

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fourcorner import contrasts, names, scores
 from fourcorner.contrasts import Contrast, contrast_values
-from fourcorner.design import agreement, beliefs, benchmark, discordance, refusals, signs
+from fourcorner.design import agreement, beliefs, benchmark, refusals, retries, signs
 from fourcorner.design.cohort import Sample
 from fourcorner.design.parts import check_levels, held
 from fourcorner.estimands import Estimand
@@ -198,7 +198,7 @@ def _contrast(of: Reading, estimand: Estimand) -> Applied:
 def _signs(of: Reading, estimand: Estimand, measure: Measure) -> Applied:
     """A measure of two gains by wave."""
     waves, gains, sizes = of.gains(estimand.wave, estimand.contrast)
-    size, no_retries = signs.size(measure, sizes), signs.refusal(of.data, waves, measure)
+    size, no_retries = signs.size(measure, sizes), retries.refusal(of.data, waves, measure)
     why = signs.unlinked(of.data, estimand.contrast, measure) or _unseen(of, estimand)
     if no_retries is not None:
         return Applied(np.full(len(gains), np.nan), size, why or no_retries)
@@ -252,10 +252,10 @@ def _benchmark(of: Reading, estimand: Estimand, measure: Measure) -> Applied:
     if measure.kind == names.DISCORDANT:
         ends = [contrast_values(cells, end) for shift in both.parts for end in shift.parts]
         ranked = Pair(np.stack([end.values for end in ends], axis=1), (whole.size, whole.size))
-        why, size = discordance.refusal(2 * int(complete.sum())), 1.0
+        why, size = None, 1.0
     elif measure.kind == names.DISTANCE:
         waves = estimand.wave or tuple(scores.waves(of.data.scores))
-        why = why or signs.refusal(of.data, waves, measure)
+        why = why or retries.refusal(of.data, waves, measure)
         values = np.full(len(values), np.nan)
         if why is None:
             by_wave = [of.cells((level,)).cells for level in waves]

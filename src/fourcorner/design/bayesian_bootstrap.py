@@ -195,9 +195,9 @@ def probabilities(
 
 
 def _of(one: Weighed, rope: float | None) -> Iterator[Probability]:
-    estimand, limits = one.estimand, one.estimand.limits
+    estimand = one.estimand
     fields = {key: one.case.fields[key] for key in ("name", "weights", "population")}
-    if limits is None or limits[0] < 0:
+    if estimand.is_signed:
         kind = estimand.contrast.kind if estimand.measure is None else estimand.measure.kind
         for event, held in events.of_sign(kind, one.values, one.gains).items():
             yield events.probability(event=event, held=held, **fields)
@@ -238,7 +238,7 @@ def _row(one: Weighed, level: float) -> Estimate:
             interval=None,
             refused=case.refused,
         )
-    why = _why_not(one)
+    why = _why_not(one, level)
     value = one.draws.point + float(one.draws.deviations.mean())
     ends, told = None, [why] if why else []
     if why is None:
@@ -257,9 +257,12 @@ def _row(one: Weighed, level: float) -> Estimate:
     )
 
 
-def _why_not(one: Weighed) -> str | None:
+def _why_not(one: Weighed, level: float = LEVEL) -> str | None:
     """Why there is no spread to tell of, or None."""
     if one.draws is None:
         return "refused"
     lonely = intervals.lonely(one.case.needed)
-    return lonely or intervals.spread(one.draws, one.case.fields["statistic"])
+    why = lonely or intervals.spread(one.draws, one.case.fields["statistic"])
+    if why is None and intervals.interval(one.draws, names.PERCENTILE, level) is None:
+        return intervals.SAME
+    return why

@@ -63,7 +63,7 @@ def is_bounded(estimand: Estimand) -> bool:
     """Whether an estimand is a mean, or a share, of what a contrast is of each transition."""
     if estimand.measure is not None:
         return estimand.measure.kind in CONTRASTS
-    return refusals.is_plain(estimand)
+    return estimand.statistic not in refusals.RANKED
 
 
 def of_cells(

@@ -21,7 +21,6 @@ from fourcorner.design.engine import DRAWS, LEVEL
 from fourcorner.design.leave_one_out import leave_one_out
 from fourcorner.design.options import Options
 from fourcorner.estimands import Estimand
-from fourcorner.measures import BENCHMARK_RETRIES, RETRIES
 from fourcorner.results import Breakdown, Estimate
 from fourcorner.weights import TargetWeights
 
@@ -140,7 +139,7 @@ def _in_replicate(estimand: Estimand, factor: str, named: str) -> Estimand | Non
         return None
     if factor != names.WAVE:
         return estimand
-    if estimand.measure is not None and estimand.measure.kind in {*RETRIES, *BENCHMARK_RETRIES}:
+    if estimand.measure is not None and estimand.measure.of_retries:
         return None
     if not estimand.wave:
         return estimand

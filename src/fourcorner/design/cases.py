@@ -4,7 +4,7 @@ Invariant: units and transitions of a row are those that it uses, and every note
 its own weights and plan. Pinned by `tests/test_design.py`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,16 +15,13 @@ from fourcorner.contrasts import ROUNDING
 from fourcorner.contrasts.calibration import flip_ratio, flip_share, statements
 from fourcorner.design import means, refusals
 from fourcorner.design.applied import Applied, Pair
-from fourcorner.design.auc import aucs
 from fourcorner.design.cohort import Sample
-from fourcorner.design.discordance import discordances
 from fourcorner.design.intervals import SMALL_STRATUM
 from fourcorner.design.means import Mixing
 from fourcorner.design.options import Options
 from fourcorner.design.parts import (
     COHORT,
     Floats,
-    Mask,
     Part,
     compared,
     held,
@@ -32,7 +29,9 @@ from fourcorner.design.parts import (
     left_out,
     parts,
 )
+from fourcorner.design.rankings import ranked
 from fourcorner.design.replicates import Means, Quantity, Rank, rank
+from fourcorner.errors import counted
 from fourcorner.estimands import UNITS_ALIKE, Estimand
 from fourcorner.weights import TargetWeights
 
@@ -92,7 +91,7 @@ def cases(
     lacking = list(_lacking(data, estimand, applied))
     notes = (
         *_notes(data, estimand, applied.values, groups),
-        *([] if refusals.is_plain(estimand) else lacking),
+        *lacking,
         *refusals.omission(estimand, out),
     )
     found: list[Case] = []
@@ -104,12 +103,15 @@ def cases(
             applied.refused
             or refusals.of_mixture(data, estimand, groups, mixture, lacking)
             or refusals.of_outcome(data, estimand, groups)
+            or refusals.of_pairs(data, estimand, groups)
         )
         mix = means.mixing(mixture, about, options.resampling)
         needed = [*_needed(data, groups, mix), *_outcomes(data, estimand, groups)]
         kind = _kind(estimand, needed, options)
         told = [*notes, *_mixture_notes(data, estimand, mixture, options)]
         fields = _fields(data, estimand, groups, mixture, options)
+        if refused is not None:
+            fields["count"] = None
         if refused is None and _says_flips(estimand, applied, options):
             assert applied.gains is not None
             pair = _mean_gains(data, estimand, applied.gains, mixture)
@@ -120,7 +122,7 @@ def cases(
             # only a mean is rescaled or studentised; another statistic then has no interval
             mixes.append((mix, kind if estimand.statistic == names.MEAN else names.PERCENTILE))
     if applied.ranked is not None:
-        of = _ranked(data, estimand, groups, applied.ranked.values)
+        of = ranked(data, estimand, groups, applied.ranked.values)
         return found, Rank(of, data.units, len(mixes), 1.0)
     if estimand.statistic in refusals.RANKED:
         of = rank(groups, estimand.statistic, options.method)
@@ -133,49 +135,6 @@ def _says_flips(estimand: Estimand, applied: Applied, options: Options) -> bool:
     """Whether a row says what turns the sign of the mean interaction, which the design does."""
     design = options.method == names.DESIGN
     return design and applied.gains is not None and estimand.between is None
-
-
-CHANNELS = {
-    names.AUC_FIRST: {0: 1},
-    names.AUC_SECOND: {1: 1},
-    names.AUC_DIFFERENCE: {0: -1, 1: 1},
-}
-
-
-def _ranked(
-    data: Sample, estimand: Estimand, groups: Sequence[Part], scores: Floats
-) -> Callable[[Floats], Floats]:
-    """A ranking in each draw, of one group or of the second less the first."""
-    assert estimand.measure is not None
-    if estimand.statistic == names.DISCORDANCE:
-        terms = [
-            (part.sign, _discordance(scores[part.transitions], data, part.transitions))
-            for part in groups
-        ]
-        return lambda multiplicity: np.sum([sign * of(multiplicity) for sign, of in terms], axis=0)
-    assert estimand.measure.outcome is not None
-    attribute, level = estimand.measure.outcome
-    outcome = held(data, attribute) == level
-    terms = [
-        (
-            part.sign * sign,
-            aucs(
-                scores[part.transitions, channel],
-                outcome[part.transitions],
-                data.unit[part.transitions],
-                data.units,
-            ),
-        )
-        for part in groups
-        for channel, sign in CHANNELS[estimand.measure.kind].items()
-    ]
-    return lambda multiplicity: np.sum([sign * of(multiplicity) for sign, of in terms], axis=0)
-
-
-def _discordance(scores: Floats, data: Sample, kept: Mask) -> Callable[[Floats], Floats]:
-    """Share of pairs of endpoints in opposite orders, those before and after together."""
-    first, second = (np.concatenate([scores[:, side], scores[:, 2 + side]]) for side in (0, 1))
-    return discordances(first, second, np.tile(data.unit[kept], 2), data.units)
 
 
 def _kind(estimand: Estimand, needed: Needed, options: Options) -> str:
@@ -216,6 +175,7 @@ def _fields(
         "transitions": int(used.sum()),
         "resampling": SAID[options.method, options.resampling],
         "count": _count(estimand, groups),
+        "signed": estimand.is_signed,
         "family": estimand.family,
     }
 
@@ -249,7 +209,7 @@ def _lacking(data: Sample, estimand: Estimand, applied: Applied) -> Iterator[str
     """How many transitions are measured and yet lack what is asked."""
     for which, what in applied.lacking:
         if count := int((which & compared(data, estimand)).sum()):
-            yield f"left out: {count} transitions {what}"
+            yield f"left out: {counted(count, 'transition')} {what}"
 
 
 def _mixture_notes(

@@ -26,14 +26,19 @@ BLOCK = 2**20  # pairs that are compared at a time
 NEAR = 2**10  # draws
 PAIRS = 2**30
 """More pairs than these take too long; one for each two endpoints."""
+UNIT_PAIRS = 2**26
+"""More than these take too much memory; one for each two units."""
 
 
-def refusal(items: int) -> dict[str, Any] | None:
-    """Why there is no share of pairs of so many endpoints, or None."""
-    if items * items <= PAIRS:
+def refusal(items: int, units: int) -> dict[str, Any] | None:
+    """Why there is no share of pairs of so many endpoints of so many units, or None."""
+    if items * items <= PAIRS and units * units <= UNIT_PAIRS:
         return None
-    most = math.isqrt(PAIRS)
-    message = f"{items} endpoints have too many pairs to compare all; at most {most} can be"
+    most, of = math.isqrt(PAIRS), math.isqrt(UNIT_PAIRS)
+    message = (
+        f"{items:,} endpoints of {units:,} units have too many pairs to compare all; at most "
+        f"{most:,} of {of:,} units can be: take fewer with where, or a sample of the units"
+    )
     return {"reason": TOO_MANY, "message": message}
 
 
@@ -91,8 +96,9 @@ def _opposite(first: Floats, second: Floats, unit: Codes, units: int) -> Floats:
         rows = slice(start, start + step)
         orders = [_order(scores[rows, None], scores) for scores in channels]
         discordant = (orders[0] * orders[1] < 0).astype(float)
-        by_column = np.add.reduceat(discordant, starts, axis=1)
-        np.add.at(found, (sorted_unit[rows, None], there[None, :]), by_column)
+        own, first_rows = np.unique(sorted_unit[rows], return_index=True)
+        by_row = np.add.reduceat(discordant, first_rows, axis=0)
+        found[np.ix_(own, there)] += np.add.reduceat(by_row, starts, axis=1)
     return found
 
 

@@ -129,7 +129,7 @@ def _row(
         ends, why = together, None if together else intervals.NOWHERE
     elif why is None:
         ends = intervals.interval(found, case.kind, options.level)
-        why = None if ends else intervals.ENDLESS
+        why = None if ends else intervals.NONE[case.kind]
     told = (
         [why]
         if why

@@ -26,12 +26,18 @@ KINDS = {
     names.RESCALED: "rescaled percentile",
     names.BOOTSTRAP_T: "bootstrap-t",
 }
+SAME = "no interval: most resamples give the same value, so both ends would be it"
 ENDLESS = (
     "no interval: in too many draws one unit stands for all, so a bootstrap-t interval has no end; "
     "measure more units"
 )
-NO_TRANSITION = "left a needed stratum without a complete transition"  # why a draw is undefined
-UNDEFINED = {names.AUC: "had fewer than two classes of the outcome, so there was nothing to rank"}
+NONE = {names.PERCENTILE: SAME, names.RESCALED: SAME, names.BOOTSTRAP_T: ENDLESS}
+# Why a draw is undefined
+NO_TRANSITION = "left a needed stratum or group without a complete transition"
+UNDEFINED = {
+    names.AUC: "had fewer than two classes of the outcome, so there was nothing to rank",
+    names.DISCORDANCE: "had no two different endpoints to compare",
+}
 NOWHERE = "no interval: no draw is defined in every row"
 
 
@@ -83,7 +89,7 @@ class Replicates:
 
 
 def interval(found: Replicates, kind: str, level: float) -> Interval | None:
-    """Interval of one row by itself; None where it would reach to infinity, or to nowhere.
+    """Interval of one row by itself; None where it has no width or no end, as `NONE` says.
 
     Parameters
     ----------
@@ -95,6 +101,8 @@ def interval(found: Replicates, kind: str, level: float) -> Interval | None:
     tails = [(1 - level) / 2, (1 + level) / 2]
     if kind != names.BOOTSTRAP_T:
         low, high = central(found.defined, level)
+        if high - low <= found.nothing:
+            return None
         return found.point + low, found.point + high
     assert found.variances is not None
     steps = found.studentised

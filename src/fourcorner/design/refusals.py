@@ -12,6 +12,7 @@ import xarray as xr
 
 from fourcorner import contrasts, names
 from fourcorner.contrasts import Contrast, in_words
+from fourcorner.design import discordance
 from fourcorner.design.cohort import Sample
 from fourcorner.design.parts import Part, held
 from fourcorner.estimands import Estimand
@@ -72,6 +73,13 @@ def of_outcome(data: Sample, estimand: Estimand, parts: Sequence[Part]) -> Refus
     return None
 
 
+def of_pairs(data: Sample, estimand: Estimand, parts: Sequence[Part]) -> Refusal | None:
+    """Why not all pairs of endpoints can be compared, or None."""
+    if estimand.statistic != names.DISCORDANCE:
+        return None
+    return discordance.refusal(2 * max(len(part.values) for part in parts), data.units)
+
+
 def of_cells(
     data: Sample, estimand: Estimand, own: Contrast, observed: xr.DataArray
 ) -> Refusal | None:
@@ -102,21 +110,18 @@ def of_cells(
     whose = estimand.family or estimand.name
     if refused is None:
         missing = whole["missing"]
+        remedy = "Measure what is missing"
+        if estimand.statistic == names.MEAN:  # no other row of a family can be had by itself
+            remedy = f"Ask for {own.name} alone, or measure what is missing"
         message = (
             f"{own.name} is measured, but the rows of {whose} are of transitions that are complete "
-            f"in all of its cells, and {in_words(missing)} never measured in full. Ask for "
-            f"{own.name} alone, or measure what is missing"
+            f"in all of its cells, and {in_words(missing)} never measured in full. {remedy}"
         )
         found = {"missing": missing, "would_identify": [missing]}
         return {"reason": INCOMPLETE_FAMILY, "message": message, **found}
     others = [cell for cell in whole["missing"] if cell not in refused["missing"]]
     also = f". The rows of {whose} also need {in_words(others)}" if others else ""
     return {**refused, "message": f"{refused['message']}{also}"}
-
-
-def is_plain(estimand: Estimand) -> bool:
-    """Whether it is a mean or a share of a contrast, whose bounds say what limits leave out."""
-    return estimand.measure is None and estimand.statistic not in RANKED
 
 
 def is_empirical(mixture: TargetWeights) -> bool:

@@ -8,7 +8,7 @@ Invariant: multiplying a channel's scores by a positive number, or swapping the 
 no rate but the orientations. Pinned by `tests/test_signs.py`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -18,13 +18,11 @@ from numpy.typing import NDArray
 from fourcorner import contrasts, names, scores
 from fourcorner.contrasts import ROUNDING, Contrast
 from fourcorner.design.cohort import Sample
-from fourcorner.measures import BENCHMARK_RETRIES, RETRIES, Measure
+from fourcorner.measures import Measure
 
 Floats = NDArray[np.float64]
 Sizes = tuple[float, float]
 
-ONE_WAVE = "one_wave"
-SEVERAL_SESSIONS = "several_sessions"
 ZONE_ACROSS = (
     "a dead zone is in the units of one scale, and the two gains are on scales that nothing links; "
     "the rows without a dead zone compare their signs"
@@ -142,30 +140,3 @@ def unlinked(data: Sample, both: Contrast, measure: Measure) -> dict[str, Any] |
         return refused
     across = contrasts.scale_refusal(both, factors) if measure.zone else None
     return None if across is None else {**across, "message": ZONE_ACROSS}
-
-
-def refusal(data: Sample, waves: Sequence[str], measure: Measure) -> dict[str, Any] | None:
-    """Why a measure has no value where the waves are no retries of one another."""
-    if (refused := several_sessions(data, waves)) is not None:
-        return refused
-    if len(waves) < 2 and measure.kind in {*RETRIES, *BENCHMARK_RETRIES}:
-        return {"reason": ONE_WAVE, "message": "one wave says nothing about retries"}
-    return None
-
-
-def several_sessions(data: Sample, waves: Sequence[str]) -> dict[str, Any] | None:
-    """Why waves are no retries of one another, or None."""
-    if not waves or names.SESSION not in data.scores.coords:
-        return None
-    of_wave = dict(
-        zip(data.scores[names.WAVE].values, data.scores[names.SESSION].values, strict=True)
-    )
-    sessions = [str(of_wave[level]) for level in waves]
-    if len(set(sessions)) == 1:
-        return None
-    listed = ", ".join(f"{w} of {s}" for w, s in zip(waves, sessions, strict=True))
-    message = (
-        f"the waves are of several sessions ({listed}), which are no retries of one another; "
-        f"choose waves of one session with wave = [...]"
-    )
-    return {"reason": SEVERAL_SESSIONS, "message": message}

@@ -33,6 +33,7 @@ UNITS = (
     r"unit|traj|trajectory|task|item|question|problem|prompt|episode|conversation|source|doc|"
     r"document|id"
 )
+KINDS = r"prompt|source"  # of few values: rather versions of one thing than units
 CHANGES = r"state|phase|arm|change|stage|time|version"
 REPEATS = r"layout|wave|rep|repeat|replicate|retry|order|swap|seed|run|trial|shuffle"
 STRATA = r"target|label|class|gold|stratum|category|topic|domain"
@@ -140,7 +141,10 @@ def _named(columns: Sequence[Column], words: str) -> str | None:
 
 
 def _score(columns: Sequence[Column]) -> str | None:
-    """A number with a telling name, or one with decimals; pass or fail where there is none."""
+    """A number with a telling name, or one with decimals; pass or fail where there is none.
+
+    In a short table a number with few values has a name that tells, or differs from row to row.
+    """
     numeric = [
         c for c in columns if c.numbers > c.filled / 2 and not has_word(c.name, UNITS) and c.filled
     ]
@@ -151,6 +155,8 @@ def _score(columns: Sequence[Column]) -> str | None:
         return broken[0]
     graded = [c for c in numeric if c.few and c.type == "number" and c.blank < c.filled]
     told = [c for c in graded if has_word(c.name, f"{SCORES}|{OUTCOMES}")]
+    if not told:
+        told = [c for c in graded if not _is_whole(c) and c.distinct > c.filled / 2]
     return min(told, key=lambda column: column.blank).name if told else None
 
 
@@ -159,11 +165,37 @@ def _is_whole(column: Column) -> bool:
 
 
 def _unit(columns: Sequence[Column]) -> str | None:
-    """An id with a telling name, that with the fewest values first; else any text with many."""
-    ids = [c for c in columns if not c.few and (c.type != "number" or _is_whole(c))]
+    """An id with a telling name, that with the fewest values first; else any text with many.
+
+    A name tells of few values as well: numbered ones come before any text, others after a text
+    that stands in several rows.
+    """
+    ids = [c for c in columns if c.type != "boolean" and (c.type != "number" or _is_whole(c))]
     ids = sorted(ids, key=lambda column: column.distinct)
-    texts = [column.name for column in ids if column.type != "number"]
-    return _named(ids, UNITS) or next(iter(texts), None)
+    many = [c for c in ids if not c.few]
+    inner = [c for c in many if c.name == names.ENDPOINT or _is_transition(c.name)]
+    outer = [c for c in many if c not in inner]
+    few = [c for c in ids if c.few and has_word(c.name, UNITS) and not has_word(c.name, KINDS)]
+    few = few[::-1]  # of a task and its family the one with more values
+    texts = [c for c in outer if c.type != "number"]
+    told = [c for c in outer if has_word(c.name, UNITS)]
+    choices = [
+        *told,
+        *(c for c in few if _is_numbered(c)),
+        *(c for c in texts if c.distinct < c.filled),
+        *few,
+        *texts,
+        *(c for c in inner if has_word(c.name, UNITS) or c.type != "number"),
+    ]
+    return choices[0].name if choices else None
+
+
+def _is_numbered(column: Column) -> bool:
+    return all(re.fullmatch(r"[^0-9]*[0-9]+", level) for level in column.levels)
+
+
+def _is_transition(name: str) -> bool:
+    return re.fullmatch(TRANSITIONS, name, re.IGNORECASE) is not None
 
 
 def _target(table: Table, candidate: str | None, constant: Sequence[Column]) -> str | None:
@@ -190,7 +222,7 @@ def _places(
     endpoint = next((c.name for c in columns if c.name == names.ENDPOINT), None)
     if unit is None:
         return None, None
-    telling = (c.name for c in columns if re.fullmatch(TRANSITIONS, c.name, re.IGNORECASE))
+    telling = (c.name for c in columns if _is_transition(c.name))
     named = next(telling, None)
     if change is None:
         named, endpoint = named or endpoint, None

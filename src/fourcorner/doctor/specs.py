@@ -14,7 +14,7 @@ from fourcorner.asking import resolved
 from fourcorner.design import engine as design
 from fourcorner.design.intervals import SMALL_STRATUM
 from fourcorner.design.options import Options
-from fourcorner.errors import FitError
+from fourcorner.errors import FitError, counted
 from fourcorner.estimands import Estimand
 from fourcorner.results import Estimate
 from fourcorner.spec import Spec
@@ -94,7 +94,7 @@ def _strata(data: xr.Dataset) -> list[dict[str, Any]]:
 def _small(data: xr.Dataset) -> list[str]:
     """Strata too small to show their spread, in words."""
     return [
-        f"{found['stratum']}: {found['units_in_cohort']} units complete in every cell"
+        f"{found['stratum']}: {counted(found['units_in_cohort'], 'unit')} complete in every cell"
         for found in _strata(data)
         if found["units_in_cohort"] < SMALL_STRATUM
     ]

@@ -11,8 +11,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from fourcorner.doctor.column import Column
+from fourcorner.doctor.column import Column, has_word
+from fourcorner.doctor.guess import UNITS
 from fourcorner.doctor.suggest import suggest
+from fourcorner.errors import TableError
 from fourcorner.io.sources import ROW
 from fourcorner.io.sql import MISSING, NUMBER
 from fourcorner.io.tables import Table, open_table
@@ -22,6 +24,7 @@ FEW_LEVELS = 12
 LARGE = 1_000_000  # rows, above which distinct values are counted approximately
 HEAD = 1000  # rows that examples come from
 EXAMPLES = 3
+NO_ROWS = "the table has a header and no rows; a spec needs the scores, so add them"
 FLOATS = {"FLOAT", "DOUBLE"}
 
 
@@ -41,10 +44,12 @@ def describe_table(path: Path) -> dict[str, Any]:
     Raises
     ------
     TableError, RunError
-        If it cannot be read.
+        If it cannot be read, or has no rows.
     """
     with open_table(path) as table:
         rows = int(table.one("SELECT count(*) FROM rows")[0])
+        if not rows:
+            raise TableError([NO_ROWS], path.name)
         columns = _columns(table, rows)
         suggestion = suggest(table, columns, path)
     return {
@@ -183,10 +188,13 @@ def _odd(table: Table, name: str) -> tuple[str, ...]:
 def _could_be(column: Column) -> str:
     if column.type == "empty" or column.distinct <= 1:
         return "nothing: it never varies"
-    if column.few:
+    if column.few and column.type == "boolean":
         return "change, channel, replicate, stratum or attribute"
+    if column.few:
+        score = "score, " if column.type == "number" else ""
+        return f"{score}change, channel, replicate, stratum, attribute or unit"
     if column.type == "number":
-        return "score"
+        return "score, unit or transition" if has_word(column.name, UNITS) else "score"
     if column.type == "mixed" and column.numbers > column.filled / 2:
         return "score, once every value is a number"
     return "unit or transition"

@@ -14,8 +14,8 @@ from fourcorner.contrasts import Contrast
 from fourcorner.errors import ContrastError, SpecError
 from fourcorner.estimands.estimand import Estimand
 from fourcorner.estimands.measured import agreement, auc, beliefs, benchmark, signs
-from fourcorner.sections import nearest
 from fourcorner.spec import EstimandSpec, Spec
+from fourcorner.spec.criteria import faults
 from fourcorner.spec.differences import build_order
 
 
@@ -90,25 +90,10 @@ def _from_spec(spec: Spec) -> dict[str, Estimand]:
                 [f"[estimands] {name}: its row {twice!r} is an estimand too; rename one"]
             )
         found |= rows
-    _check_criteria(spec, found)
+    signed = {name: estimand.is_signed for name, estimand in found.items()}
+    if wrong := faults(spec.criteria, signed):
+        raise SpecError(wrong)
     return found
-
-
-def _check_criteria(spec: Spec, found: Mapping[str, Estimand]) -> None:
-    """Every row that a criterion names is there, and can lie on either side of zero."""
-    faults = []
-    for name, declared in spec.criteria.items():
-        for row in declared:
-            limits = found[row].limits if row in found else None
-            if row not in found:
-                faults.append(f"[criteria] {name}: no estimate {row!r}{nearest(row, found)}")
-            elif limits is not None and limits[0] >= 0:
-                faults.append(
-                    f"[criteria] {name}: {row!r} is a {found[row].statistic.replace('_', ' ')}, "
-                    f"which is never below zero; a criterion takes estimates with a sign"
-                )
-    if faults:
-        raise SpecError(faults)
 
 
 def _about(declared: EstimandSpec, spec: Spec) -> dict[str, Any]:

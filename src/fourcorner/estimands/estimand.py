@@ -13,6 +13,7 @@ from fourcorner.errors import ContrastError
 from fourcorner.measures import Measure
 from fourcorner.sections import canonical, nearest
 from fourcorner.spec import EstimandSpec
+from fourcorner.spec.kinds import KINDS
 from fourcorner.spec.subsets import COUNTED_BY
 
 OFFSETS = "an offset of a whole channel does not cancel"
@@ -94,6 +95,11 @@ class Estimand:
         return own[0] - own[1], own[1] - own[0]
 
     @property
+    def is_signed(self) -> bool:
+        """Whether it could lie on either side of zero."""
+        return self.limits is None or self.limits[0] < 0
+
+    @property
     def description(self) -> str:
         """What is measured, in words: the contrast, the statistic and whom it is about.
 
@@ -159,7 +165,7 @@ def _check_measure(name: str, measure: Measure, contrast: Contrast, weight_by: s
     if fits is not None and not fits(contrast, measure):
         got = f"got {contrast.name}, of kind {contrast.kind}"
         raise ContrastError(f"{name}: {wanted}; {got}")
-    if measure.family in (names.AUC, names.BENCHMARK) and weight_by != names.BY_TRANSITION:
+    if weight_by == names.BY_UNIT and not KINDS[measure.family].by_unit:
         raise ContrastError(f"{name}: {measure.family} compares transitions; leave weight_by out")
 
 
@@ -177,7 +183,14 @@ def _is_of_two_endpoints(contrast: Contrast, measure: Measure) -> bool:
 
 
 def _is_of_two_shifts(contrast: Contrast, _: Measure) -> bool:
-    return [part.kind for part in contrast.parts] == [names.ENDPOINT_SHIFT] * 2
+    """One endpoint shift, before and then after."""
+    if [part.kind for part in contrast.parts] != [names.ENDPOINT_SHIFT] * 2:
+        return False
+    before, after = (
+        {cell - {(names.STATE, state)}: weight for cell, weight in part.weights.items()}
+        for state, part in zip(names.STATES, contrast.parts, strict=True)
+    )
+    return before == after
 
 
 # What the measures of a family can be taken of, and what is said of anything else

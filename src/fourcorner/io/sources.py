@@ -97,7 +97,7 @@ def check_header(header: Sequence[str], source: str) -> None:
     if not header or len(blank) == len(header):
         faults.append("there is no header; expected the names of the columns first")
     elif blank:
-        faults.append(f"column {', '.join(blank)} has no name in the header")
+        faults.append(f"column {', '.join(blank)} has no name in the header; give it one")
     twice = sorted({name for name in header if name.strip() and list(header).count(name) > 1})
     if twice:
         faults.append(f"the header names a column twice: {', '.join(map(repr, twice))}")
@@ -118,16 +118,24 @@ def _matching(path: Path) -> list[Path]:
     return found
 
 
-def _kind(path: Path) -> str:
+def is_table_name(path: Path) -> bool:
+    """Whether a file is a table by its name."""
+    return _named_kind(path) is not None
+
+
+def _named_kind(path: Path) -> str | None:
     name = path.name.lower()
-    packed = name.endswith(".gz")
-    suffix = Path(name.removesuffix(".gz")).suffix
-    kinds = {**DELIMITERS, **JSONL, **({} if packed else PARQUET)}
-    if suffix not in kinds:
+    kinds = {**DELIMITERS, **JSONL, **({} if name.endswith(".gz") else PARQUET)}
+    return kinds.get(Path(name.removesuffix(".gz")).suffix)
+
+
+def _kind(path: Path) -> str:
+    kind = _named_kind(path)
+    if kind is None:
         raise TableError([f"what kind of table is {path.name!r}? {KINDS}"], path.name)
-    if packed:
+    if path.name.lower().endswith(".gz"):
         text.check_gzip(path)
-    return kinds[suffix]
+    return kind
 
 
 def _digest(paths: Sequence[Path], name: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fourcorner import names
 from fourcorner.auditing import Audit
 from fourcorner.report import words
-from fourcorner.results import Criterion
+from fourcorner.results import Criterion, CriterionPart
 
 MARKS = {names.HOLDS: "holds", names.FAILS: "on the other side", names.OPEN: "open"}
 WHOSE = {
@@ -51,10 +51,7 @@ def told(audit: Audit) -> list[Told]:
             row.weights,
             _engine(row, fitted=audit.tree is not None),
             row.verdict,
-            tuple(
-                _part(part.name, part.sign, part.value, part.interval, part.verdict)
-                for part in row.parts
-            ),
+            tuple(map(_part, row.parts)),
             _chance(audit, row),
             row.notes,
         )
@@ -95,14 +92,12 @@ def _engine(row: Criterion, *, fitted: bool) -> str:
     return WHOSE[row.method, row.cohort] if fitted else "design"
 
 
-def _part(
-    name: str, sign: str, value: float | None, ends: tuple[float, float] | None, verdict: str
-) -> tuple[str, str, str]:
-    wanted = "> 0" if sign == names.ABOVE else "< 0"
-    found = "not estimated" if value is None else words.number(value)
-    if value is not None and ends is not None:
-        found = words.measured(value, ends, names.MEAN)
-    return f"{name} {wanted}", found, MARKS[verdict]
+def _part(part: CriterionPart) -> tuple[str, str, str]:
+    wanted = "> 0" if part.sign == names.ABOVE else "< 0"
+    found = "not estimated"
+    if part.value is not None:
+        found = words.measured(part.value, part.interval, part.statistic or names.MEAN)
+    return f"{part.name} {wanted}", found, MARKS[part.verdict]
 
 
 def _chance(audit: Audit, row: Criterion) -> str:

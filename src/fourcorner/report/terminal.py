@@ -88,7 +88,7 @@ def _parts(found: Audit) -> Iterator[str]:
 def doctor_table(found: Mapping[str, Any]) -> None:
     """Columns of a table, the part each could play, and a spec to start from."""
     console = _console()
-    console.print(f"{found['table']}: {found['rows']:,} rows", markup=False)
+    console.print(f"{found['table']}: {words.count(found['rows'], 'row')}", markup=False)
     table = _table("column", "type", "distinct", "blank", "could be", "levels")
     for column in found["columns"]:
         distinct = f"{'' if column['exact'] else 'about '}{column['distinct']:,}"
@@ -180,7 +180,7 @@ def _add(table: Table, *cells: str) -> None:
 
 def _funnel(console: Console, funnel: Mapping[str, Any]) -> None:
     counts = " → ".join(f"{stage.replace('_', ' ')} {funnel[stage]:,}" for stage in STAGES)
-    who = f"{funnel['units']} units, {funnel['transitions']} transitions"
+    who = ", ".join(words.count(funnel[f"{noun}s"], noun) for noun in ("unit", "transition"))
     console.print(f"{who}; scores: {counts}", markup=False)
     lost = [f"{why.replace('_', ' ')} {n:,}" for why, n in funnel["reasons"].items() if n]
     if lost:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from fourcorner import names
+from fourcorner.errors import counted
 from fourcorner.results import Estimate
 
 DIGITS = 3
@@ -166,7 +167,7 @@ def count(amount: int, noun: str) -> str:
     >>> count(1, "unit"), count(1200, "unit")
     ('1 unit', '1,200 units')
     """
-    return f"{amount:,} {noun}" if amount == 1 else f"{amount:,} {noun}s"
+    return counted(amount, noun)
 
 
 def cases(row: Estimate) -> str:

@@ -13,6 +13,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from fourcorner import names
+from fourcorner.errors import counted
 from fourcorner.scores.cells import replicate_dims
 
 FEW = 5  # transitions; fewer may agree by chance
@@ -35,8 +36,8 @@ def copied_waves(scores: xr.Dataset) -> Iterator[str]:
         if count := _same(*flat):
             yield (
                 f"{names.WAVE} {second!r} has the same scores as {first!r} in "
-                f"every cell of {count} transitions: the same scores twice are no second "
-                f"measurement. Keep one of them with [data] where"
+                f"every cell of {counted(count, 'transition')}: the same scores twice are no "
+                f"second measurement. Keep one of them with [data] where"
             )
 
 

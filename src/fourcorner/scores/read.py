@@ -143,7 +143,7 @@ def _dataset(table: Table, data: DataSpec, faults: list[str]) -> xr.Dataset | No
     if len(units) == 1:
         faults.append(
             f"{data.unit}: only one unit ({units.pop()!r}); the unit is what is resampled, so at "
-            f"least two are needed"
+            f"least two are needed: name the column that tells them apart, or add rows of others"
         )
     named: dict[str, Any] = {}
     if data.session:

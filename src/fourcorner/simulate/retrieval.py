@@ -1,4 +1,4 @@
-"""Retrieval as the cube and the replay have it: evidence that is found or not, a view that asserts.
+"""Retrieval in the cohorts that have one: evidence that is found or not, a view that asserts.
 
 Invariant: how many trajectories of each target find evidence is fixed; where they stand is drawn.
 Pinned by `tests/test_simulate.py`.

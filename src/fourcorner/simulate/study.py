@@ -66,3 +66,21 @@ def mean_inverse_count(size: int, n: int) -> float:
     steps = (n - k + 1) / k * (size / (n - size))
     weights = np.cumprod(steps)
     return float((weights / k).sum() / weights.sum())
+
+
+def rescaled(truth: Floats, noise: Floats, mean: float, variance: float) -> Floats:
+    """Affine image of ``truth`` whose sum with ``noise`` has this mean and variance (ddof 0).
+
+    The scale k is the positive root of k² Var(truth) + 2k Cov(truth, noise) + Var(noise).
+    """
+    spare = variance - noise.var()
+    if spare <= 0:
+        raise CalibrationError(
+            f"layout noise has variance {noise.var():.3g}, but the figures leave {variance:.3g} "
+            "for it and the trajectories together; take another seed"
+        )
+    deviation = truth - truth.mean()
+    a = deviation @ deviation / truth.size
+    b = deviation @ noise / truth.size
+    scale = (np.sqrt(b * b + a * spare) - b) / a
+    return mean - noise.mean() + scale * deviation

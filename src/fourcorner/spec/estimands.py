@@ -123,6 +123,8 @@ def _estimand(entry: Section, data: DataSpec | None) -> EstimandSpec:
             entry.fault(f"{key} does not go with {kind}, only with {', '.join(takers)}{why}")
     if data is not None and not data.has_change and not rule.unchanged:
         entry.fault(f"{kind} needs a [data] change; without one there are agreement rates alone")
+    if entry.raw.get("weight_by") == names.BY_UNIT and not rule.by_unit:
+        entry.fault(f"{kind} compares transitions; leave weight_by out")
     statistic = _statistic(entry) if STATISTIC in rule.takes else rule.statistic
     if rule.of_others:
         return EstimandSpec(kind, {}, {}, difference=_pair(entry), statistic=statistic)
@@ -177,8 +179,6 @@ def _outcome(entry: Section, data: DataSpec | None) -> tuple[str, str] | None:
     if len(named) != 1 or any(len(levels) != 1 for levels in named.values()):
         entry.fault(f"an auc needs an outcome; {wanted}")
         return None
-    if entry.raw.get("weight_by") == names.BY_UNIT:
-        entry.fault("an auc compares transitions; leave weight_by out")
     (attribute, (level,)), *_ = named.items()
     if data is not None:
         check_attribute(entry, "outcome", attribute, data)

@@ -36,6 +36,8 @@ class Kind:
         Whether it needs the score of every candidate.
     unchanged : bool
         Whether scores without a change have it.
+    by_unit : bool
+        Whether units can count alike in it, whatever their number of transitions.
     statistic : str
         Of its values, where `takes` leaves no choice.
     """
@@ -48,6 +50,7 @@ class Kind:
     family: bool = False
     options: bool = False
     unchanged: bool = False
+    by_unit: bool = True
     statistic: str = names.MEAN
 
 
@@ -58,9 +61,11 @@ KINDS: dict[str, Kind] = {
     names.DIAGONAL: Kind(),
     names.ALLOCATION: Kind(takes=(STATE, STATISTIC)),
     names.SIGNS: Kind(takes=(DEAD_ZONES,), measured=True, family=True),
-    names.AUC: Kind(takes=(OUTCOME, STATE), needs=(OUTCOME,), measured=True, family=True),
+    names.AUC: Kind(
+        takes=(OUTCOME, STATE), needs=(OUTCOME,), measured=True, family=True, by_unit=False
+    ),
     names.BELIEFS: Kind(takes=(), levels=1, measured=True, family=True, options=True),
-    names.BENCHMARK: Kind(takes=(), measured=True, family=True),
+    names.BENCHMARK: Kind(takes=(), measured=True, family=True, by_unit=False),
     names.AGREEMENT: Kind(takes=(STATE,), measured=True, unchanged=True, statistic=names.RATE),
     names.DIFFERENCE: Kind(of_others=True),
 }

@@ -76,7 +76,7 @@ def check_attribute(entry: Section, key: str, attribute: str, data: DataSpec) ->
     if attribute in data.attributes or (key == "where" and attribute == data.stratum):
         return
     if attribute == data.stratum:
-        why = "is the stratum; weights compare strata, between takes an attribute"
+        why = f"is the stratum; weights compare strata, {key} takes an attribute"
     elif attribute in data.channel:
         why = "is a channel factor; contrast it, or fix it with at"
     elif attribute in data.replicate:

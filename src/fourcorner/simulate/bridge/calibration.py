@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fourcorner.simulate.bridge.mechanism import AFTER, BEFORE, GENERATED, QUOTE
-from fourcorner.simulate.retrieval_cube.calibration import rescaled
 from fourcorner.simulate.study import (
     STRATUM_SIZES,
     UNITS,
     Published,
     mean_inverse_count,
+    rescaled,
     solve_by_size,
 )
 

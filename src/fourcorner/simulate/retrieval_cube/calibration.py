@@ -19,9 +19,9 @@ from fourcorner.simulate.retrieval_cube.mechanism import (
 from fourcorner.simulate.study import (
     STRATUM_SIZES,
     UNITS,
-    CalibrationError,
     Published,
     mean_inverse_count,
+    rescaled,
     solve_by_size,
 )
 
@@ -136,21 +136,3 @@ def _match_variances(means: Floats) -> Floats:
     inverse_counts = np.array([mean_inverse_count(size, UNITS) for size in STRATUM_SIZES])
     equations = np.stack([_SHARES / UNITS, inverse_counts / len(STRATUM_SIZES) ** 2])
     return solve_by_size(equations, published, STRATUM_SIZES)
-
-
-def rescaled(truth: Floats, noise: Floats, mean: float, variance: float) -> Floats:
-    """Affine image of ``truth`` whose sum with ``noise`` has this mean and variance (ddof 0).
-
-    The scale k is the positive root of k² Var(truth) + 2k Cov(truth, noise) + Var(noise).
-    """
-    spare = variance - noise.var()
-    if spare <= 0:
-        raise CalibrationError(
-            f"layout noise has variance {noise.var():.3g}, but the figures leave {variance:.3g} "
-            "for it and the trajectories together; take another seed"
-        )
-    deviation = truth - truth.mean()
-    a = deviation @ deviation / truth.size
-    b = deviation @ noise / truth.size
-    scale = (np.sqrt(b * b + a * spare) - b) / a
-    return mean - noise.mean() + scale * deviation

@@ -12,7 +12,6 @@ plus layout noise have the published means exactly. Pinned by `tests/test_retrie
 import numpy as np
 from numpy.typing import NDArray
 
-from fourcorner.simulate.retrieval_cube.calibration import rescaled
 from fourcorner.simulate.retrieval_face.mechanism import (
     AFTER,
     BEFORE,
@@ -20,7 +19,7 @@ from fourcorner.simulate.retrieval_face.mechanism import (
     FROM_AFTER,
     FROM_BEFORE,
 )
-from fourcorner.simulate.study import Published
+from fourcorner.simulate.study import Published, rescaled
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

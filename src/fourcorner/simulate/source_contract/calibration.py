@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fourcorner.simulate.retrieval_cube.calibration import rescaled
 from fourcorner.simulate.source_contract.mechanism import (
     AFTER,
     BEFORE,
@@ -27,12 +26,7 @@ from fourcorner.simulate.source_contract.mechanism import (
     SOURCE_ONLY,
     UNGROUNDED,
 )
-from fourcorner.simulate.study import (
-    SMALL,
-    UNITS,
-    Published,
-    mean_inverse_count,
-)
+from fourcorner.simulate.study import SMALL, UNITS, Published, mean_inverse_count, rescaled
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
