@@ -110,9 +110,9 @@ def cases(
         fields = _fields(data, estimand, groups, mixture, options)
         if refused is not None:
             fields["count"] = None
-        if refused is None and applied.gains is not None and estimand.between is None:
+        if refused is None and applied.gains is not None and _is_a_mean(estimand):
             pair = _mean_gains(data, estimand, applied.gains, mixture)
-            told += statements(*pair)
+            told += [] if estimand.measure is None else statements(*pair)
             fields |= {"flip_ratio": flip_ratio(*pair), "flip_share": flip_share(*pair)}
         found.append(Case(fields, refused, needed, kind, tuple(told), estimand.limits))
         if refused is None:
@@ -222,6 +222,11 @@ def _mean_gains(
         found = means.estimate(about, means.mixing(mixture, about, names.PLAIN))
         pair.append(0.0 if abs(found) <= ROUNDING * size else found)
     return pair[0], pair[1]
+
+
+def _is_a_mean(estimand: Estimand) -> bool:
+    """Whether it is a mean of one group, as the gains that it is the difference of then are."""
+    return estimand.between is None and estimand.statistic == names.MEAN
 
 
 def _needed(data: Sample, groups: Sequence[Part], mix: Mixing) -> Needed:
