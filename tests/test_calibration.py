@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fourcorner.contrasts import flip_ratio, flip_share
+from fourcorner import names
+from fourcorner.contrasts import flip_ratio, flip_share, gain, omega
 from fourcorner.contrasts.calibration import statements
 from fourcorner.errors import ContrastError
+from fourcorner.estimands import Estimand
+from scored import estimate, simple
 
 SIZES = st.integers(1, 10**6).map(lambda whole: whole / 1000)
 GAINS = st.one_of(st.just(0.0), SIZES, SIZES.map(lambda size: -size))
@@ -116,3 +119,24 @@ def test_both_statements_in_words(gains, calibration, pooling):
     assert calibration in first
     assert second.startswith("pooling of channels: ")
     assert pooling in second
+
+
+def test_every_mean_interaction_of_two_gains_has_its_ratio_or_its_share():
+    # gains at views a and b: 4 and 1 of p, 2 and 3 of q
+    rows = [
+        (unit, target, "t", state, view, gain if state == "end" else 0.0)
+        for unit, target, gains in (("p", "x", (4.0, 1.0)), ("q", "y", (2.0, 3.0)))
+        for view, gain in zip("ab", gains, strict=True)
+        for state in ("start", "end")
+    ]
+    table = simple(rows)
+    asked = {"weights": {"empirical": "empirical", "x": {"x": 1.0, "y": 0.0}}, "draws": 100}
+    omega_ = Estimand("omega", omega(view=("a", "b")))
+    found = estimate(table, [omega_, Estimand("gain", gain(view="a"))], **asked)
+    means = {"empirical": (3.0, 2.0), "x": (4.0, 1.0)}
+    for weights, (first, second) in means.items():
+        assert found["omega", "mean", weights].flip_ratio == pytest.approx(first / second)
+        assert found["omega", "mean", weights].flip_share is None
+        assert found["gain", "mean", weights].flip_ratio is None
+    median = estimate(table, [Estimand("m", omega(view=("a", "b")), names.MEDIAN)], draws=100)
+    assert [row.flip_ratio for row in median.values()] == [None]

@@ -69,8 +69,8 @@ def test_estimate_prints_one_document_and_exits_0(capsys, folder):
     assert (code, err) == (0, "")
     document = strict(out)
     assert set(document) == {
-        "title", "funnel", "estimates", "breakdowns", "probabilities", "checks", "timing",
-        "not_available",
+        "title", "funnel", "estimates", "criteria", "breakdowns", "probabilities", "checks",
+        "timing", "not_available",
     }  # fmt: skip
     keys = {(row["name"], row["statistic"], row["weights"], row["method"], row["population"],
              row["cohort"]) for row in document["estimates"]}  # fmt: skip

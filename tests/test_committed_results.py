@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 from benchmarks.digest import digest, sources
+from benchmarks.validate_audits import tied
 from scipy import stats
 
 REPO = Path(__file__).parents[1]
 VALIDATION = REPO / "benchmarks" / "results" / "cell_validation.json"
+AUDITS = REPO / "benchmarks" / "results" / "study_audits.json"
 INTERVALS = REPO / "benchmarks" / "results" / "interval_coverage.json"
 LEVEL, REFITS = 0.95, 200
 
@@ -94,6 +96,48 @@ def test_with_small_strata_the_default_interval_covers_and_percentiles_do_not(in
             assert covered["equal, rescaled"] < covered["equal, bootstrap_t"]
         # with a hundred units in all there is nothing to repair
         assert plans["plain"]["empirical, percentile"]["covered"] >= fewest
+
+
+@pytest.fixture(scope="module")
+def audits():
+    return json.loads(AUDITS.read_text())
+
+
+def test_the_audits_of_the_studies_were_made_by_this_code_on_these_tables(audits):
+    assert audits["digest"] == tied(), "run `make validate`, commit its result"
+    assert set(audits["studies"]) == {"retrieval_cube", "bridge_vertices", "source_contract"}
+
+
+@pytest.mark.parametrize("study", ["retrieval_cube", "bridge_vertices", "source_contract"])
+def test_every_fit_of_a_study_converged(audits, study):
+    found = audits["studies"][study]
+    assert found["units"] == 100
+    assert found["convergence"]["failed"] == []
+    assert found["convergence"]["passed"] == 8
+    assert found["timing"]["min_ess_bulk"] >= 400
+
+
+@pytest.mark.parametrize("study", ["retrieval_cube", "bridge_vertices", "source_contract"])
+def test_the_engines_agree_of_the_cohorts_own_mixture(audits, study):
+    checks = audits["studies"][study]["checks"]["design_agreement"]
+    own = {target: row for target, row in checks.items() if target.endswith("(empirical)")}
+    ran = {target: row["verdict"] for target, row in own.items() if row["verdict"] != "not_run"}
+    assert len(ran) >= 7
+    assert set(ran.values()) == {"pass"}
+
+
+def test_where_small_strata_decide_the_checks_say_so(audits):
+    # by design the published equal-target rows of the bridge lie around zero or nearer to it
+    bridge = audits["studies"]["bridge_vertices"]
+    pooled = bridge["checks"]["pooling"]
+    for vertex in "ABC":
+        assert "depends on pooling" in pooled[f"omega_{vertex} (equal_target)"]["message"]
+    verdicts = bridge["criteria"]
+    assert verdicts["directions (empirical), design of the joint cohort"] == "supported"
+    assert verdicts["directions (empirical), posterior of the joint cohort"] == "supported"
+    assert verdicts["directions (equal_target), design of the joint cohort"] == "unresolved"
+    contract = audits["studies"]["source_contract"]["checks"]["pooling"]
+    assert "depends on pooling" in contract["source_only_gain (equal_target)"]["message"]
 
 
 def write(folder, text):

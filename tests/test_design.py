@@ -369,7 +369,12 @@ def assert_same(one_row, other, scale=1.0, shift=0.0, **ignored):
         assert other.interval is None
     else:
         assert other.interval == tuple(moved(end) for end in one_row.interval)
-    plain = {"value": None, "interval": None, "refused": None, **ignored}
+    # neither scale nor offset moves the ratio or share that turns a sign
+    for turning in ("flip_ratio", "flip_share"):
+        number = getattr(one_row, turning)
+        expected = None if number is None else pytest.approx(number, rel=1e-6)
+        assert getattr(other, turning) == expected
+    plain = dict.fromkeys(["value", "interval", "refused", "flip_ratio", "flip_share"]) | ignored
     assert replace_all(one_row, plain) == replace_all(other, plain)
     reasons = [(row.refused or {}).get("reason") for row in (one_row, other)]
     assert reasons[0] == reasons[1]

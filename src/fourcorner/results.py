@@ -44,7 +44,7 @@ class Estimate:
     family : str or None
         The estimand of the spec that the row is one of several rows of; None of a row of its own.
     flip_ratio, flip_share : float or None
-        Of the mean interaction of a family of signs: the ratio of the channels' scales, second to
+        By design, of a mean interaction of two gains: the ratio of the channels' scales, second to
         first, at which it changes sign, and the share of the second channel at which the pooled
         mean gain does. None where nothing turns the sign, and of every other row.
     notes : tuple of str

@@ -97,7 +97,7 @@ class Applied:
     ranked : Pair or None
         Of a ranking: the scores in both channels. Of two: those before, then those after.
     gains : Pair or None
-        Of the mean difference of two gains: both of them.
+        Of the difference of two gains: both of them.
     lacking : tuple of Lacking
         Transitions that were measured in the contrast's whole support and yet have no value.
     """
@@ -192,7 +192,19 @@ def _contrast(of: Reading, estimand: Estimand) -> Applied:
     """Values of a contrast, and why there are none."""
     found = contrast_values(of.cells(estimand.wave).cells, estimand.contrast)
     refused = _both(_unlinked(of.data, estimand.contrast), _unseen(of, estimand))
-    return Applied(*found, refused, lacking=_limited(of, estimand, found.values))
+    pair = _two_gains(of, estimand, found.values)
+    return Applied(*found, refused, gains=pair, lacking=_limited(of, estimand, found.values))
+
+
+def _two_gains(of: Reading, estimand: Estimand, values: Floats) -> Pair | None:
+    """The gains whose difference a contrast is, where it has a value; None of another contrast."""
+    both = estimand.contrast.parts
+    if [part.kind for part in both] != [names.GAIN, names.GAIN]:
+        return None
+    cells = of.cells(estimand.wave).cells
+    first, second = (contrast_values(cells, gain) for gain in both)
+    pair = np.stack([first.values, second.values], axis=1)
+    return Pair(np.where(np.isfinite(values)[:, None], pair, np.nan), (first.size, second.size))
 
 
 def _signs(of: Reading, estimand: Estimand, measure: Measure) -> Applied:

@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fourcorner import events, names
-from fourcorner.contrasts import contrast_values
 from fourcorner.design import intervals
 from fourcorner.design.applied import Applied, applied
-from fourcorner.design.cases import Case, cases
+from fourcorner.design.cases import Case, cases, is_a_mean
 from fourcorner.design.cohort import Sample
 from fourcorner.design.intervals import Replicates
 from fourcorner.design.options import LEVEL, Options
@@ -122,7 +121,7 @@ def weighed(
     asked: list[tuple[Estimand, list[Case], bool]] = []
     quantities: list[Quantity] = []
     for estimand, values in zip(estimands, applied(data, estimands), strict=True):
-        both = _gains(data, estimand, values)
+        both = _gains(estimand, values)
         parts = () if both is None else both.T
         for one in (values, *(replace(values, values=part, gains=None) for part in parts)):
             found, quantity = cases(data, estimand, one, weights, chosen)
@@ -207,21 +206,14 @@ def _of(one: Weighed, rope: float | None) -> Iterator[Probability]:
         yield events.probability(event=names.ROPE, held=inside, rope=rope, **fields)
 
 
-def _gains(data: Sample, estimand: Estimand, whole: Applied) -> Floats | None:
+def _gains(estimand: Estimand, whole: Applied) -> Floats | None:
     """Both gains of each transition of a mean difference of two: shape (transitions, 2), or None.
 
     They are of the transitions that the difference is of.
     """
-    if estimand.between is not None or estimand.statistic != names.MEAN:
+    if whole.gains is None or not is_a_mean(estimand):
         return None
-    if whole.gains is not None:
-        return np.where(np.isfinite(whole.values)[:, None], whole.gains.values, np.nan)
-    parts = estimand.contrast.parts
-    if estimand.measure is not None or [part.kind for part in parts] != [names.GAIN, names.GAIN]:
-        return None
-    cells = data.cells(estimand.wave)
-    both = np.stack([contrast_values(cells, part).values for part in parts], axis=1)
-    return np.where(np.isfinite(whole.values)[:, None], both, np.nan)
+    return np.where(np.isfinite(whole.values)[:, None], whole.gains.values, np.nan)
 
 
 def _values(found: Replicates) -> Floats:

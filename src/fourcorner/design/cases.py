@@ -115,7 +115,7 @@ def cases(
         if refused is None and _says_flips(estimand, applied, options):
             assert applied.gains is not None
             pair = _mean_gains(data, estimand, applied.gains, mixture)
-            told += statements(*pair)
+            told += [] if estimand.measure is None else statements(*pair)
             fields |= {"flip_ratio": flip_ratio(*pair), "flip_share": flip_share(*pair)}
         found.append(Case(fields, refused, needed, kind, tuple(told), estimand.limits))
         if refused is None:
@@ -134,7 +134,7 @@ def cases(
 def _says_flips(estimand: Estimand, applied: Applied, options: Options) -> bool:
     """Whether a row says what turns the sign of the mean interaction, which the design does."""
     design = options.method == names.DESIGN
-    return design and applied.gains is not None and estimand.between is None
+    return design and applied.gains is not None and is_a_mean(estimand)
 
 
 def _kind(estimand: Estimand, needed: Needed, options: Options) -> str:
@@ -233,6 +233,11 @@ def _mean_gains(
         found = means.estimate(about, means.mixing(mixture, about, names.PLAIN))
         pair.append(0.0 if abs(found) <= ROUNDING * size else found)
     return pair[0], pair[1]
+
+
+def is_a_mean(estimand: Estimand) -> bool:
+    """Whether it is a mean of one group, as the gains that it is the difference of then are."""
+    return estimand.between is None and estimand.statistic == names.MEAN
 
 
 def _needed(data: Sample, groups: Sequence[Part], mix: Mixing) -> Needed:

@@ -5,7 +5,7 @@ engines* only if both intervals exclude zero on the same side; where the engines
 what is said. Pinned by `tests/test_report.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fourcorner import names
@@ -92,7 +92,22 @@ def _statement(line: Line, lines: Sequence[Line]) -> tuple[str, str]:
     details = [f"Values: {'; '.join(numbers)}."] if numbers else []
     if line.strata_agree and side(line.posterior) is not None:
         details.append("The model, as declared, lets no stratum differ here.")
-    return f"{_place(line)}.", " ".join([*details, *_reversal(line), *_gains(line, lines)])
+    said = [*details, *_reversal(line), *_gains(line, lines), *_calibration(line)]
+    return f"{_place(line)}.", " ".join(said)
+
+
+def _calibration(line: Line) -> Iterator[str]:
+    """What rescaling the channels does to the sign of an interaction of two gains."""
+    row = line.design
+    if row is None or (row.flip_ratio is None and row.flip_share is None):
+        return
+    if row.flip_ratio is None:
+        yield "As estimated no positive rescaling of the channels turns the sign."
+    else:
+        yield (
+            f"Rescaling the channels changes the sign at a ratio of {row.flip_ratio:.3g}, second "
+            f"scale to first."
+        )
 
 
 def _share(line: Line) -> tuple[str, str]:
