@@ -23,10 +23,9 @@ import pymc as pm
 import pytensor.tensor as pt
 import xarray as xr
 from numpy.typing import NDArray
-from pytensor.tensor.linalg import solve_triangular
 
 from fourcorner import names
-from fourcorner.bayes import cells, sample
+from fourcorner.bayes import cells, sample, tails
 from fourcorner.bayes.basis import Basis
 from fourcorner.bayes.data import CellData, stratum_codes
 from fourcorner.bayes.priors import Priors
@@ -139,11 +138,11 @@ def model(basis: Basis, data: CellData, units: Units, priors: Priors) -> pm.Mode
         factor, tau_sd, log_spread = cells.unit_variances(basis, strata, scale, held)
         degrees = _degrees(scale)
         means = cells.locations(basis, strata, scale, tau_sd)
-        found = log_densities(
+        found = log_density(
             held[COEFFICIENTS], held[STRATUM_OF], means, factor, log_spread, degrees
         )
         jacobian = 0.5 * len(basis.labels) * np.log(basis.cells_each)
-        pm.Potential(cells.LIKELIHOOD, (found - jacobian).sum())
+        pm.Potential(cells.LIKELIHOOD, found - jacobian * held[cells.COUNT].sum())
     return built
 
 
@@ -160,7 +159,7 @@ def _degrees(scale: dict[str, Graph]) -> Graph:
     return pm.Deterministic(names.VAR_DEGREES, 2.0 + above)
 
 
-def log_densities(
+def log_density(
     coefficients: Graph,
     codes: Graph,
     means: Graph,
@@ -168,7 +167,7 @@ def log_densities(
     log_spread: Graph,
     degrees: Graph,
 ) -> Graph:
-    """Log density of every unit's effect coefficients.
+    """Log density of all units' effect coefficients.
 
     Parameters
     ----------
@@ -181,22 +180,15 @@ def log_densities(
         log s.
     degrees : scalar tensor
         ν.
-
-    Returns
-    -------
-    tensor of shape (units,)
     """
-    size = coefficients.shape[1]
-    white = solve_triangular(factor, (coefficients - means[codes]).T, lower=True)
-    distance = pt.sqr(white).sum(axis=0) * pt.exp(-2 * log_spread[codes])
+    size = factor.shape[0]
     constant = (
         pt.gammaln((degrees + size) / 2)
         - pt.gammaln(degrees / 2)
         - size / 2 * pt.log(np.pi * degrees)
-        - pt.log(pt.diag(factor)).sum()
     )
-    tails = (degrees + size) / 2 * pt.log1p(distance / degrees)
-    return constant - size * log_spread[codes] - tails
+    given = (factor, means, log_spread, pt.reshape(degrees, (1,)), coefficients, codes)
+    return codes.shape[0] * constant + tails.log_density(*given)
 
 
 def drawn(

@@ -14,7 +14,7 @@ from fourcorner.spec.data import DataSpec
 FAMILIES = (names.NORMAL, names.STUDENT)
 COHORTS = (names.COHORT_JOINT, names.COHORT_OBSERVED)
 COHORTS_OF = {names.NORMAL: COHORTS, names.STUDENT: (names.COHORT_JOINT,)}
-PRIORS_NOT_OF = {names.NORMAL: ("nu_mean",), names.STUDENT: ("retry_sd",)}
+PRIORS_NOT_OF = {names.NORMAL: ("nu_mean",), names.STUDENT: (names.VAR_RETRY_SD,)}
 
 
 @dataclass(frozen=True)
