@@ -297,6 +297,18 @@ def test_arviz_reads_the_tree_unmodified():
     az.plot_ppc_dist(tree, num_samples=20)
 
 
+def test_a_run_is_saved_shown_loaded_and_weighted_again(tmp_path):
+    found = fits.heavy().audit
+    path = fc.save_run(found, tmp_path / "run")
+    page = (path / "report.html").read_text(encoding="utf-8")
+    assert "location of a t distribution" in page
+    loaded = fc.load_run(path)
+    assert loaded.rows == found.rows
+    again = fc.reweight(loaded, {"equal": "equal"})
+    expected = [row for row in found.rows if row.weights == "equal" and row.method == "posterior"]
+    assert [row for row in again.rows if row.method == "posterior"] == expected
+
+
 # Check 2 with the bootstrap's variance
 
 

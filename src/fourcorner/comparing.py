@@ -229,13 +229,13 @@ def _sentences(
     failed: Mapping[str, list[Check]],
 ) -> list[str]:
     listed = table["family"].tolist()
-    best = next((name for name in favoured if name in foreseen), None)
-    others = [name for name in listed if best is not None and name != best and name in foreseen]
     said = [
         _verdict(favoured, len(failed), len(foreseen)),
         *(_why_failed(name, failed[name]) for name in listed if failed[name]),
-        *(_beside(name, best or "", _lead(foreseen[name], foreseen[best])) for name in others),
     ]
+    for best in [name for name in favoured if name in foreseen][:1]:
+        others = [name for name in listed if name != best and name in foreseen]
+        said += [_beside(name, best, _lead(foreseen[name], foreseen[best])) for name in others]
     rough = table["family"][table["bad_k"] > 0].tolist()
     if rough:
         said.append(

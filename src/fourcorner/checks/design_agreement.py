@@ -8,8 +8,9 @@ posterior variance would not do: where a handful of strata leave τ open, it hol
 about how much to shrink, and V_T − V_post comes out far too small.)
 
 A family whose own V_T is not to be trusted has that of the bootstrap, and V_post is the variance of
-the posterior draws: the tree's attribute ``sampling_variance`` says which. Shrinkage is then not
-told apart from what is to be learned of it, so that z is the less exact the fewer the units.
+the posterior draws: the tree's attribute ``sampling_variance`` says which. That holds what is not
+known of τ too, so that with a handful of strata z can come out too large; that the difference has
+to matter guards against it.
 
 Where cells are missing, T is the mean over the units that have the contrast's cells, its empirical
 mixture is theirs, and V_post is what the observed cells of all units leave. T is unbiased only
