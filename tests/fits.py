@@ -10,6 +10,7 @@ import xarray as xr
 
 import fourcorner as fc
 from fourcorner.auditing import Audit
+from fourcorner.comparing import Comparison
 
 REPO = Path(__file__).parents[1]
 CUBE = REPO / "models" / "retrieval_cube.toml"
@@ -99,6 +100,48 @@ def face() -> Fitted:
     spec = face_spec()
     data = fc.read_scores(spec, face_table())
     return Fitted(spec, data, fc.audit(data, spec))
+
+
+HEAVY = 4.0  # degrees of freedom of the heavy-tailed face
+TAIL = 1.2  # sd of the logs of what skews a face
+
+
+def heavy_table(seed: int = 11, skewed: bool = False) -> pd.DataFrame:
+    """The face with t units about the same truth; skewed by a long tail of one cell, mean zero."""
+    generator = np.random.default_rng(seed)
+    rows = []
+    for stratum, usual in STRATA.items():
+        size = 4 * usual if skewed else usual  # a long tail says little in a hundred units
+        weight = np.ones(size) if skewed else generator.chisquare(HEAVY, size) / HEAVY
+        drawn = generator.multivariate_normal(np.zeros(4), SPREAD, size)
+        values = TRUTH[stratum].ravel() + drawn / np.sqrt(weight)[:, None]
+        if skewed:
+            values[:, 3] += np.exp(TAIL * generator.standard_normal(size)) - np.exp(TAIL**2 / 2)
+        for i, cells in enumerate(values.reshape(size, 2, 2)):
+            for s, state in enumerate(("before", "after")):
+                for v, view in enumerate(("direct", "generated")):
+                    rows.append((f"{stratum}{i:03d}", stratum, state, view, cells[s, v]))
+    return pd.DataFrame(rows, columns=["task", "target", "state", "view", "margin"])
+
+
+def heavy_spec() -> fc.Spec:
+    """The spec of a face under the Student family."""
+    return fc.parse_spec(face_spec().text + '\n[model]\nfamily = "student"\n')
+
+
+@cache
+def heavy() -> Fitted:
+    """A face whose units are t about two strata, under the Student family."""
+    spec = heavy_spec()
+    data = fc.read_scores(spec, heavy_table())
+    return Fitted(spec, data, fc.audit(data, spec))
+
+
+@cache
+def skewed() -> Comparison:
+    """Both cell families on a face that is skewed; nothing is compiled that others have not."""
+    spec = face_spec()
+    return fc.compare(fc.read_scores(spec, heavy_table(12, skewed=True)), spec)
 
 
 @cache

@@ -5,9 +5,9 @@
 True
 
 `read_spec` and `read_scores` bring data in; `estimate` is the design engine, `fit` and `posterior`
-the Bayesian one, `check` compares them, `criteria` judges
-directions, and `audit` does all of it. `save_run` and `load_run` keep
-it, `reweight` gives it other target weights. Contrasts are `gain`, `omega`,
+the Bayesian one, `check` compares them, `criteria` judges directions, `compare` fits several
+families, and `audit` does all of it. `save_run` and `load_run` keep it, `reweight` gives it other
+target weights. Contrasts are `gain`, `omega`,
 `endpoint_shift` and `diagonal`, with ``+``, ``-`` and scalar ``*``; `shapley`, `moebius` and
 `shapley_interaction` allocate a diagonal to the factors that move in it. `flip_ratio` and
 `flip_share` say of two gains where rescaling or pooling the channels turns a sign. `match_donors`
@@ -17,6 +17,7 @@ finds each unit another whose views can control for length.
 from fourcorner.api import (
     audit,
     check,
+    compare,
     criteria,
     estimate,
     fit,
@@ -77,6 +78,7 @@ __all__ = [
     "benchmark",
     "cells",
     "check",
+    "compare",
     "criteria",
     "diagonal",
     "endpoint_shift",

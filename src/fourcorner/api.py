@@ -28,6 +28,7 @@ from fourcorner.spec.criteria import faults
 
 if TYPE_CHECKING:
     from fourcorner.auditing import Audit
+    from fourcorner.comparing import Comparison
 
 
 def read_spec(path: str | Path) -> Spec:
@@ -302,7 +303,7 @@ def criteria(
 
 
 def check(tree: xr.DataTree, asked: Asked, weights: Weights | None = None) -> pd.DataFrame:
-    """Convergence, agreement with the design estimate, prior sensitivity and pooling.
+    """Convergence, agreement with the design estimate, LOO, prior sensitivity and pooling.
 
     Parameters
     ----------
@@ -311,16 +312,33 @@ def check(tree: xr.DataTree, asked: Asked, weights: Weights | None = None) -> pd
         without it, and `audit` puts the design estimate beside them.
     """
     from fourcorner.bayes import posterior as engine
-    from fourcorner.checks import convergence, design_agreement, pooling, prior_sensitivity
+    from fourcorner.checks import convergence, design_agreement, loo, pooling, prior_sensitivity
 
     wanted = _of_tree(tree, asked, weights)
     rows = [
         *convergence.check(tree, *wanted),
+        *loo.check(tree),
         *prior_sensitivity.check(tree, *wanted),
         *design_agreement.check(tree, *wanted),
         *pooling.check([*engine.estimates(tree, *wanted), *engine.unpooled(tree, *wanted)]),
     ]
     return results.frame(rows, Check)
+
+
+def compare(
+    data: xr.Dataset,
+    spec: Spec,
+    families: Sequence[str] = (names.NORMAL, names.STUDENT),
+    *,
+    progress: Callable[[str], None] = lambda _: None,
+) -> "Comparison":
+    """Several families on the same cells, checked and compared by LOO.
+
+    See `fourcorner.comparing.compare`.
+    """
+    from fourcorner.comparing import compare as run
+
+    return run(data, spec, families, progress=progress)
 
 
 def audit(

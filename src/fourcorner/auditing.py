@@ -303,9 +303,9 @@ def _compared(found: Audit, tree: xr.DataTree) -> Audit:
 def _posterior(data: xr.Dataset, spec: Spec, tree: xr.DataTree, asked: Resolved) -> Audit:
     """What the fit alone says."""
     from fourcorner.bayes import posterior
-    from fourcorner.checks import convergence, prior_sensitivity
+    from fourcorner.checks import convergence, loo, prior_sensitivity
 
-    left_out = str(tree.attrs["left_out"])
+    lacking = [str(tree.attrs.get(key, "")) for key in ("left_out", "no_unpooled")]
     return Audit(
         spec,
         data,
@@ -314,7 +314,11 @@ def _posterior(data: xr.Dataset, spec: Spec, tree: xr.DataTree, asked: Resolved)
             *posterior.probabilities(tree, *asked, rope=spec.model.rope),
             *posterior.conjunctions(tree, *asked, spec.criteria),
         ],
-        [*convergence.check(tree, *asked), *prior_sensitivity.check(tree, *asked)],
+        [
+            *convergence.check(tree, *asked),
+            *loo.check(tree),
+            *prior_sensitivity.check(tree, *asked),
+        ],
         tree,
-        (*posterior.not_modelled(asked[0]), *([left_out] if left_out else [])),
+        (*posterior.not_modelled(asked[0]), *filter(None, lacking)),
     )

@@ -63,6 +63,7 @@ VAR_RETRY_SHARE: Final = "component_retry"
 VAR_RETRY_SCATTER: Final = "retry_scatter"
 VAR_RETRY_DEGREES: Final = "retry_degrees"
 VAR_OBSERVED: Final = "units_observed"
+VAR_DEGREES: Final = "degrees_of_freedom"
 
 # Groups of a fit's DataTree
 POSTERIOR: Final = "posterior"
@@ -86,9 +87,15 @@ RESERVED: Final = frozenset(
         VAR_UNITS, VAR_BASIS, VAR_ORDER, VAR_BY_STRATUM, VAR_PRIOR_VARIANCE, VAR_PRIOR_SCALES,
         PRIOR_NAME, VAR_STRATA, DATA_STRATUM, COMPONENT_2, SCALE_GROUP, VAR_RETRY_SD,
         VAR_TAU_PLACE, VAR_GROUP, VAR_RETRY_SHARE, VAR_RETRY_SCATTER, VAR_RETRY_DEGREES,
-        VAR_OBSERVED, "at", "sample",
+        VAR_OBSERVED, VAR_DEGREES, "at", "sample",
     }
 )  # fmt: skip
+
+# Model families, and what check 2 takes the sampling variance of a design estimate from
+NORMAL: Final = "normal"
+STUDENT: Final = "student"
+BY_MODEL: Final = "model"
+BY_BOOTSTRAP: Final = "bootstrap"
 
 # How the scores of options over replicates become one margin
 MEAN_THEN_MARGIN: Final = "mean_then_margin"

@@ -62,7 +62,7 @@ def why_not(estimand: Estimand) -> str | None:
         subject = estimand.measure.subject
         return f"the cell model has means over transitions, not the {subject} of each"
     if estimand.statistic != names.MEAN:
-        return f"the normal family models means, not a {estimand.statistic.replace('_', ' ')}"
+        return f"the cell model has means, not a {estimand.statistic.replace('_', ' ')}"
     if estimand.between is not None:
         attribute, first, second = estimand.between
         return f"{whose}, so no {attribute} = {second} against {attribute} = {first}"

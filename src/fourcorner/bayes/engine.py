@@ -4,24 +4,44 @@ Invariant: a fit has one cohort, the units complete in every cell or all with a 
 everything in the tree refers to it. Pinned by `tests/test_fit.py`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from fourcorner import names, scores
 from fourcorner.bayes import basis as bases
-from fourcorner.bayes import outputs, sample
+from fourcorner.bayes import outputs, sample, student
 from fourcorner.bayes.cells import full
 from fourcorner.bayes.data import CellData, joint_cells, observed_cells, sufficient
 from fourcorner.bayes.locations import draw_locations
 from fourcorner.bayes.priors import Priors, resolve
 from fourcorner.bayes.retry import Retries, retries, sessions
-from fourcorner.errors import FitError
-from fourcorner.spec import Spec
+from fourcorner.errors import FitError, NotAvailable
+from fourcorner.spec import SamplerSpec, Spec, unsuited
 
 PRIOR_DRAWS = 1000
+
+
+class Family(NamedTuple):
+    """A family of the cell model: how it is sampled, and what its trees say of it.
+
+    Attributes
+    ----------
+    drawn : callable
+        Cells, basis, sufficient statistics, priors, sampler and progress to `sample.Drawn`.
+    retries : bool
+        Whether it has retry noise of its own.
+    notes : tuple of str
+    attrs : mapping
+    """
+
+    drawn: Callable[..., sample.Drawn]
+    retries: bool
+    notes: tuple[str, ...]
+    attrs: Mapping[str, str]
 
 
 def fit(
@@ -59,39 +79,42 @@ def fit(
     ------
     FitError
         If the cohort is empty or has one unit, a unit has several transitions, the scores do not
-        vary, retries agree to the last digit, or the chains do not start.
+        vary, retries agree to the last digit, the family does not use what the spec gives, or the
+        chains do not start.
     SpecError
         If a formula names an unknown factor, or a prior in native units is given for several scale
         groups.
     """
+    faults = unsuited(spec.model, spec.priors)
+    if faults:
+        raise NotAvailable("; ".join(faults))
+    family = FAMILIES[spec.model.family]
     sampler = spec.sampler if seed is None else replace(spec.sampler, seed=seed)
     reduced = scores.cells(data)
     cells = _cohort(reduced, spec.model.cohort)
     strata = _fitted_strata(cells)
     formulas = (spec.model.effects, spec.model.stratum_effects)
     basis = bases.build(scores.factors(data), *formulas, scale=scores.scale_factors(data))
-    again = retries(data, basis, np.isin(reduced[names.UNIT].values, cells[names.UNIT].values))
+    kept = np.isin(reduced[names.UNIT].values, cells[names.UNIT].values)
+    again = retries(data, basis, kept) if family.retries else None
     stats = sufficient(cells, basis, strata, again)
     priors = resolve(spec.priors, stats.location, stats.scale)
     constants = outputs.constants(stats, basis, priors, scores.strata(data))
     progress("compiling the model (once per structure; the first time takes longest)")
-    compiled = sample.compile_model(basis, stats, priors)
-    draws = sample.draw(compiled, stats, priors, sampler, progress)
+    found = family.drawn(cells, basis, stats, priors, sampler, progress)
     progress("prior, predictive and log densities")
-    located = _located(draws.posterior, basis, stats, priors, sampler.seed)
-    posterior = outputs.parameters(located, basis, stats.strata)
-    model = full(basis, stats.strata, priors, retries=again is not None)
-    prior = sample.prior_draws(model, PRIOR_DRAWS, sampler.seed)
+    posterior = outputs.parameters(found.located, basis, stats.strata)
+    prior = sample.prior_draws(found.full, PRIOR_DRAWS, sampler.seed)
     prior = outputs.parameters(prior, basis, stats.strata)
     groups = {
         names.POSTERIOR: posterior,
-        names.SAMPLE_STATS: draws.sample_stats,
+        names.SAMPLE_STATS: found.draws.sample_stats,
         names.PRIOR: prior,
         names.PRIOR_PREDICTIVE: outputs.predictive(prior, cells, constants, sampler.seed),
         names.POSTERIOR_PREDICTIVE: outputs.predictive(posterior, cells, constants, sampler.seed),
         names.OBSERVED_DATA: cells.to_dataset(name=names.CELLS),
         names.LOG_LIKELIHOOD: outputs.unit_log_likelihood(posterior, cells, constants),
-        names.LOG_PRIOR: sample.log_prior(model, located),
+        names.LOG_PRIOR: sample.log_prior(found.full, found.located),
         names.CONSTANT_DATA: constants,
     }
     left_out = [name for name, group in groups.items() if group is None]
@@ -101,11 +124,14 @@ def fit(
         "cohort": spec.model.cohort,
         "scale": "\n".join(scores.scale_factors(data)),
         "seed": sampler.seed,
-        "compile_s": compiled.seconds,
-        "sample_s": draws.seconds,
-        "attempts": "; ".join(f"target_accept {t:g}: {d} divergences" for t, d in draws.attempts),
+        "compile_s": found.compiled.seconds,
+        "sample_s": found.draws.seconds,
+        "attempts": "; ".join(
+            f"target_accept {t:g}: {d} divergences" for t, d in found.draws.attempts
+        ),
         "left_out": _left_out(left_out),
-        "notes": "\n".join(_notes(data, cells, again)),
+        "notes": "\n".join([*_notes(data, cells, again, family), *family.notes]),
+        **family.attrs,
     }
     if spec.model.rope is not None:
         attrs["rope"] = spec.model.rope
@@ -118,7 +144,9 @@ def _cohort(reduced: xr.DataArray, cohort: str) -> xr.DataArray:
     return joint_cells(reduced, scores.joint(reduced))
 
 
-def _notes(data: xr.Dataset, cells: xr.DataArray, again: Retries | None) -> list[str]:
+def _notes(
+    data: xr.Dataset, cells: xr.DataArray, again: Retries | None, family: Family
+) -> list[str]:
     """What the fit assumes and what it did not measure, in words."""
     notes = []
     missing = int(np.isnan(cells.values).sum())
@@ -127,6 +155,8 @@ def _notes(data: xr.Dataset, cells: xr.DataArray, again: Retries | None) -> list
             f"{missing} of {cells.size} cells are missing and taken to be missing at random; they "
             f"are integrated out"
         )
+    if not family.retries:
+        return notes
     if again is None:
         notes.append("retry noise is not measured (no session has two waves): unit sds include it")
     else:
@@ -136,6 +166,22 @@ def _notes(data: xr.Dataset, cells: xr.DataArray, again: Retries | None) -> list
             f"of the unit sds"
         )
     return notes
+
+
+def _normal(
+    _: xr.DataArray,
+    basis: bases.Basis,
+    stats: CellData,
+    priors: Priors,
+    sampler: SamplerSpec,
+    progress: Callable[[str], None],
+) -> sample.Drawn:
+    """The collapsed model's draws, and locations drawn exactly given them."""
+    compiled = sample.compile_model(basis, stats, priors)
+    draws = sample.draw(compiled, stats, priors, sampler, progress)
+    located = _located(draws.posterior, basis, stats, priors, sampler.seed)
+    model = full(basis, stats.strata, priors, retries=stats.retries is not None)
+    return sample.Drawn(compiled, draws, located, model)
 
 
 def _located(
@@ -151,6 +197,12 @@ def _located(
             f"score that is a code for something else, and for strata without any spread"
         )
         raise FitError(msg) from None
+
+
+FAMILIES = {
+    names.NORMAL: Family(_normal, True, (), {"sampling_variance": names.BY_MODEL}),
+    names.STUDENT: Family(student.drawn, False, student.NOTES, student.ATTRS),
+}
 
 
 def _fitted_strata(cells: xr.DataArray) -> list[str]:

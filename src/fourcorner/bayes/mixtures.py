@@ -145,6 +145,7 @@ def unit_variances(tree: xr.DataTree, contrast: Contrast) -> Floats:
     given, lever = _variances(tree), loading(tree, contrast)
     between = np.einsum("k,dkl,l->d", lever, given.unit, lever)
     variance = between[:, None] * given.scale + (given.noise @ lever**2)[:, None]
+    variance *= given.inflation[:, None]
     return np.asarray(variance.reshape(_draws(tree) + variance.shape[1:]))
 
 

@@ -116,10 +116,10 @@ def unpooled(
     -------
     list of Estimate
         With ``method`` ``"unpooled"``; a contrast that a stratum's own cells do not determine is
-        refused.
+        refused. None of a family that has none, whose trees say so in ``no_unpooled``.
     """
     asked = [ask for ask in questions(estimands, weights) if why_not(ask.estimand) is None]
-    if not asked:
+    if not asked or "no_unpooled" in tree.attrs:
         return []
     drawn = flat.locations(tree)
     rows = []
@@ -259,7 +259,9 @@ def _drawn(
     if is_fixed(tree, contrast):
         return {"value": 0.0, "interval": None, "notes": (FIXED,)}
     centre, low, high = summary(draws, level)
-    return {"value": centre, "interval": (low, high), "notes": () if note is None else (note,)}
+    said = (note, tree.attrs.get("value_note"))
+    notes = tuple(str(text) for text in said if text is not None)
+    return {"value": centre, "interval": (low, high), "notes": notes}
 
 
 def _for_cohort(

@@ -57,7 +57,10 @@ def _covariance_prior(tree: xr.DataTree) -> xr.DataArray:
     sd = posterior[names.VAR_UNIT_SD].transpose(*SAMPLE, names.COMPONENT)
     _, log_det = np.linalg.slogdet(posterior[names.VAR_COVARIANCE].values)
     correlations = log_det - 2 * np.log(sd.values).sum(axis=2)
-    density = (eta.flat[0] - 1) * correlations - 0.5 * ((sd.values / scale) ** 2).sum(axis=2)
+    shrunk = sd.values**2  # of a t distribution the prior is that of its scale
+    if names.VAR_DEGREES in posterior:
+        shrunk = shrunk * (1 - 2 / posterior[names.VAR_DEGREES].values)[:, :, None]
+    density = (eta.flat[0] - 1) * correlations - 0.5 * (shrunk / scale**2).sum(axis=2)
     return xr.DataArray(density, dims=SAMPLE, coords={dim: sd[dim] for dim in SAMPLE})
 
 
