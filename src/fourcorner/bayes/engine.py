@@ -4,7 +4,7 @@ Invariant: a fit has one cohort, the units complete in every cell or all with a 
 everything in the tree refers to it. Pinned by `tests/test_fit.py`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -18,8 +18,9 @@ from fourcorner.bayes.data import CellData, joint_cells, observed_cells, suffici
 from fourcorner.bayes.locations import draw_locations
 from fourcorner.bayes.priors import Priors, resolve
 from fourcorner.bayes.retry import Retries, retries, sessions
+from fourcorner.bayes.transitions.fit import fit as fit_transitions
 from fourcorner.errors import FitError
-from fourcorner.spec import Spec
+from fourcorner.spec import SamplerSpec, Spec
 
 PRIOR_DRAWS = 1000
 
@@ -31,7 +32,10 @@ def fit(
     seed: int | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> xr.DataTree:
-    """Fit the cell model to the units complete in every cell, or to all with a cell observed.
+    """Fit the spec's family of model: cells of units, or endpoints of many transitions each.
+
+    The cell model is of the units complete in every cell, or of all with a cell observed; the
+    transition model of all with an endpoint observed.
 
     Missing cells are taken to be missing at random: for reasons that the observed ones and the
     stratum hold.
@@ -58,13 +62,21 @@ def fit(
     Raises
     ------
     FitError
-        If the cohort is empty or has one unit, a unit has several transitions, the scores do not
-        vary, retries agree to the last digit, or the chains do not start.
+        If the cohort is empty or has one unit, the scores do not vary, the chains do not start, a
+        unit of the cell model has several transitions or its retries agree to the last digit, or
+        endpoints of the transition model make no chains.
     SpecError
         If a formula names an unknown factor, or a prior in native units is given for several scale
         groups.
     """
     sampler = spec.sampler if seed is None else replace(spec.sampler, seed=seed)
+    return _FITS[spec.model.family](data, spec, sampler, progress)
+
+
+def _fit_cells(
+    data: xr.Dataset, spec: Spec, sampler: SamplerSpec, progress: Callable[[str], None]
+) -> xr.DataTree:
+    """Fit the cell model."""
     reduced = scores.cells(data)
     cells = _cohort(reduced, spec.model.cohort)
     strata = _fitted_strata(cells)
@@ -99,6 +111,7 @@ def fit(
         "title": spec.title,
         "family": spec.model.family,
         "cohort": spec.model.cohort,
+        "sampling_variance": "model",
         "scale": "\n".join(scores.scale_factors(data)),
         "seed": sampler.seed,
         "compile_s": compiled.seconds,
@@ -166,3 +179,9 @@ def _left_out(groups: list[str]) -> str:
         f"{', '.join(groups)}: more than {outputs.LIMIT:,} numbers for this many units; "
         f"sample fewer draws to keep them"
     )
+
+
+_FITS: Mapping[str, Callable[..., xr.DataTree]] = {
+    "normal": _fit_cells,
+    "transitions": fit_transitions,
+}

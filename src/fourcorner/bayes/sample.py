@@ -8,7 +8,7 @@ draws depend on the seed, not on the number of cores. Pinned by `tests/test_fit.
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -102,7 +102,18 @@ def draw(
     standard = cells.values(
         data.standardised(compiled.basis.order), priors.standardised(data.location, data.scale)
     )
-    program = compiled.program.with_data(**standard)
+    found = chains(compiled.program.with_data(**standard), sampler, progress)
+    return replace(found, posterior=_native(found.posterior, data))
+
+
+def chains(program: Program, sampler: SamplerSpec, progress: Callable[[str], None]) -> Draws:
+    """Sample a program as it is; on any divergence once more at 0.99.
+
+    Raises
+    ------
+    FitError
+        If the chains could not start.
+    """
     start = time.perf_counter()
     progress(f"sampling {sampler.chains} chains of {sampler.draws} draws")
     tree, divergences = _sample(program, sampler, sampler.target_accept)
@@ -112,7 +123,7 @@ def draw(
         tree, divergences = _sample(program, sampler, CAREFUL)
         attempts.append((CAREFUL, divergences))
     return Draws(
-        _native(group(tree, names.POSTERIOR), data),
+        group(tree, names.POSTERIOR),
         group(tree, names.SAMPLE_STATS)[list(KEPT_STATS)],
         time.perf_counter() - start,
         tuple(attempts),

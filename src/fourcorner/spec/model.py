@@ -11,7 +11,8 @@ from fourcorner import names
 from fourcorner.sections import Section, nearest, show
 from fourcorner.spec.data import DataSpec
 
-FAMILIES = ("normal",)
+TRANSITIONS = "transitions"
+FAMILIES = ("normal", TRANSITIONS)
 COHORTS = (names.COHORT_JOINT, names.COHORT_OBSERVED)
 
 
@@ -22,6 +23,10 @@ class ModelSpec:
     A formula that is None means the default that `basis` documents. `cohort` is the units that are
     complete in every cell (``joint``) or all with a cell observed (``observed``). `rope` is half
     the width of the region about zero, native units; None for no such region.
+
+    The transition model has the ``observed`` cohort and no formulas. `step` is the attribute that
+    names the kind of a step, None for its place in its chain; `wave` the waves that are fitted,
+    empty for all.
     """
 
     family: str = "normal"
@@ -29,6 +34,8 @@ class ModelSpec:
     stratum_effects: str | None = None
     cohort: str = names.COHORT_JOINT
     rope: float | None = None
+    step: str | None = None
+    wave: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,9 @@ def read_model(section: Section, data: DataSpec | None) -> ModelSpec:
     family = section.text("family", default="normal") or "normal"
     if family not in FAMILIES:
         section.fault(f"family = {family!r}: this version fits {', '.join(FAMILIES)}")
-    cohort = section.text("cohort", default=names.COHORT_JOINT) or names.COHORT_JOINT
+    transitions = family == TRANSITIONS
+    usual = names.COHORT_OBSERVED if transitions else names.COHORT_JOINT
+    cohort = section.text("cohort", default=usual) or usual
     if cohort not in COHORTS:
         expected = " or ".join(repr(name) for name in COHORTS)
         section.fault(f"cohort = {cohort!r}{nearest(cohort, COHORTS)}: expected {expected}")
@@ -77,13 +86,48 @@ def read_model(section: Section, data: DataSpec | None) -> ModelSpec:
         stratum_effects=section.text("stratum_effects", required=False),
         cohort=cohort,
         rope=section.number("rope", test=lambda x: x > 0, wanted="a number above 0"),
+        step=section.text("step", required=False),
+        wave=section.names("wave"),
     )
+    _check_family(section, model)
+    if data is not None:
+        _check_transitions(section, model, data)
     for key in ("effects", "stratum_effects"):
         formula = getattr(model, key)
         if data is not None and formula is not None:
             _check_formula(section, key, formula, data)
     section.finish()
     return model
+
+
+def _check_family(section: Section, model: ModelSpec) -> None:
+    """No option that the family does not use."""
+    of_transitions = model.family == TRANSITIONS
+    unused = ("effects", "stratum_effects") if of_transitions else ("step", "wave")
+    for key in unused:
+        if getattr(model, key):
+            owner = "the cell model" if of_transitions else f"family = {TRANSITIONS!r}"
+            section.fault(f"{key} is an option of {owner}; family = {model.family!r} has none")
+    if of_transitions and model.cohort == names.COHORT_JOINT:
+        section.fault(
+            f"cohort = 'joint': family = {TRANSITIONS!r} uses every endpoint that was measured; "
+            f"leave cohort out, or say 'observed'"
+        )
+
+
+def _check_transitions(section: Section, model: ModelSpec, data: DataSpec) -> None:
+    """The step is an attribute, the waves are levels of the replicate that is called so."""
+    if model.step is not None and model.step not in data.attributes:
+        known = ", ".join(data.attributes) or "none"
+        section.fault(
+            f"step = {model.step!r}{nearest(model.step, data.attributes)}: expected one of the "
+            f"[data] attributes, which are {known}"
+        )
+    known_waves = data.replicate.get(names.WAVE, ())
+    for level in model.wave:
+        if level not in known_waves:
+            known = ", ".join(known_waves) or "none: no replicate is called 'wave'"
+            section.fault(f"wave: no wave {level!r}{nearest(level, known_waves)}; they are {known}")
 
 
 def _check_formula(section: Section, key: str, formula: str, data: DataSpec) -> None:
@@ -98,14 +142,17 @@ def _check_formula(section: Section, key: str, formula: str, data: DataSpec) -> 
             return
 
 
-def read_priors(section: Section) -> PriorSpec:
-    """Overrides of prior scales."""
+def read_priors(section: Section, family: str) -> PriorSpec:
+    """Overrides of prior scales; none that the family does not have."""
     values = {}
     for key in (item.name for item in fields(PriorSpec)):
         if key == "score_location":
             values[key] = section.number(key, test=lambda _: True, wanted="a finite number")
         else:
             values[key] = section.number(key, test=lambda x: x > 0, wanted="a number above 0")
+    for key in ("retry_sd", "stratum_scale_sd") if family == TRANSITIONS else ():
+        if values[key] is not None:
+            section.fault(f"{key}: family = {TRANSITIONS!r} has no such prior")
     section.finish()
     return PriorSpec(**values)
 

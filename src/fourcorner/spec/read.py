@@ -109,7 +109,7 @@ def parse_spec(text: str, *, directory: Path = Path(), source: str = "spec") -> 
     estimands = read_estimands(top.section("estimands"), data)
     weights = read_weights(top.section("weights", required=False), data)
     model = read_model(top.section("model", required=False), data)
-    priors = read_priors(top.section("priors", required=False))
+    priors = read_priors(top.section("priors", required=False), model.family)
     sampler = read_sampler(top.section("sampler", required=False))
     design = read_design(top.section("design", required=False))
     criteria = read_criteria(top.section("criteria", required=False))
