@@ -303,6 +303,7 @@ def _compared(found: Audit, tree: xr.DataTree) -> Audit:
 def _posterior(data: xr.Dataset, spec: Spec, tree: xr.DataTree, asked: Resolved) -> Audit:
     """What the fit alone says."""
     from fourcorner.bayes import posterior
+    from fourcorner.bayes.answers import scope
     from fourcorner.checks import convergence, prior_sensitivity
 
     left_out = str(tree.attrs["left_out"])
@@ -316,5 +317,5 @@ def _posterior(data: xr.Dataset, spec: Spec, tree: xr.DataTree, asked: Resolved)
         ],
         [*convergence.check(tree, *asked), *prior_sensitivity.check(tree, *asked)],
         tree,
-        (*posterior.not_modelled(asked[0]), *([left_out] if left_out else [])),
+        (*posterior.not_modelled(asked[0], scope(tree)), *([left_out] if left_out else [])),
     )

@@ -39,7 +39,8 @@ from fourcorner.bayes.mixtures import (
     stratum_values,
     unit_variances,
 )
-from fourcorner.bayes.tree import basis_rows, group, observed
+from fourcorner.bayes.transitions import agreement
+from fourcorner.bayes.tree import basis_rows, by_transition, group, observed
 from fourcorner.bayes.unpooled import groups_of
 from fourcorner.bayes.variances import (
     Variances,
@@ -159,6 +160,10 @@ def replicated(tree: xr.DataTree, contrast: Contrast, mixture: TargetWeights) ->
     of each by itself is meant.)
     """
     fixed, cases = complete_shares(tree, contrast, mixture), complete_cases(tree, contrast)
+    if by_transition(tree):
+        spread = np.sqrt(_sampling_variances(tree, contrast, mixture))
+        generator = np.random.default_rng([int(tree.attrs["seed"]), 2])
+        return _expected(tree, contrast) @ fixed + spread * generator.standard_normal(spread.shape)
     needed = fixed > 0
     per_unit = fixed[needed] / np.sqrt(cases.count[needed])
     noise = _unit_noise(tree, contrast)[:, :, needed] @ per_unit
@@ -190,7 +195,7 @@ def _compared(
 ) -> Comparison:
     fixed, cases = complete_shares(tree, contrast, mixture), complete_cases(tree, contrast)
     needed = fixed > 0
-    draws = stratum_values(tree, contrast) @ fixed
+    draws = _expected(tree, contrast) @ fixed
     estimate = float(fixed[needed] @ cases.mean[needed])
     centre = float(draws.mean())
     if not is_fixed(tree, contrast):
@@ -225,8 +230,20 @@ def holm(p_values: Sequence[float], level: float) -> list[tuple[float, bool]]:
     return found
 
 
+def _expected(tree: xr.DataTree, contrast: Contrast) -> Floats:
+    """What T estimates in each stratum: shape (chains, draws, strata).
+
+    Of transitions that is the mean over those that T is of.
+    """
+    if by_transition(tree):
+        return agreement.expected(tree, contrast)
+    return stratum_values(tree, contrast)
+
+
 def _sampling_variances(tree: xr.DataTree, contrast: Contrast, mixture: TargetWeights) -> Floats:
     """Var(T | parameters) in each draw: Σ w_g² × one unit's variance / n_g, (chains, draws)."""
+    if by_transition(tree):
+        return agreement.sampling_variances(tree, contrast, mixture)
     fixed = complete_shares(tree, contrast, mixture)
     needed = fixed > 0
     per_unit = fixed[needed] ** 2 / complete_cases(tree, contrast).count[needed]
@@ -239,6 +256,9 @@ def _difference_variances(
     """V_T − V_post given φ, averaged over thinned draws of φ."""
     if not asked:
         return []
+    if by_transition(tree):
+        total, left_over = agreement.difference_variances(tree, asked, THIN)
+        return np.maximum(left_over, ROUNDING * total).mean(axis=0).tolist()
     constants = group(tree, names.CONSTANT_DATA)
     thin = group(tree, names.POSTERIOR).isel({names.DRAW: slice(None, None, THIN)})
     given = variances(thin, constants)

@@ -26,7 +26,7 @@ class ModelSpec:
 
     The transition model has the ``observed`` cohort and no formulas. `step` is the attribute that
     names the kind of a step, None for its place in its chain; `wave` the waves that are fitted,
-    empty for all.
+    None for all.
     """
 
     family: str = "normal"
@@ -35,7 +35,7 @@ class ModelSpec:
     cohort: str = names.COHORT_JOINT
     rope: float | None = None
     step: str | None = None
-    wave: tuple[str, ...] = ()
+    wave: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def read_model(section: Section, data: DataSpec | None) -> ModelSpec:
         cohort=cohort,
         rope=section.number("rope", test=lambda x: x > 0, wanted="a number above 0"),
         step=section.text("step", required=False),
-        wave=section.names("wave"),
+        wave=section.names("wave") or None,
     )
     _check_family(section, model)
     if data is not None:
@@ -124,7 +124,7 @@ def _check_transitions(section: Section, model: ModelSpec, data: DataSpec) -> No
             f"[data] attributes, which are {known}"
         )
     known_waves = data.replicate.get(names.WAVE, ())
-    for level in model.wave:
+    for level in model.wave or ():
         if level not in known_waves:
             known = ", ".join(known_waves) or "none: no replicate is called 'wave'"
             section.fault(f"wave: no wave {level!r}{nearest(level, known_waves)}; they are {known}")
@@ -150,7 +150,7 @@ def read_priors(section: Section, family: str) -> PriorSpec:
             values[key] = section.number(key, test=lambda _: True, wanted="a finite number")
         else:
             values[key] = section.number(key, test=lambda x: x > 0, wanted="a number above 0")
-    for key in ("retry_sd", "stratum_scale_sd") if family == TRANSITIONS else ():
+    for key in (names.VAR_RETRY_SD, "stratum_scale_sd") if family == TRANSITIONS else ():
         if values[key] is not None:
             section.fault(f"{key}: family = {TRANSITIONS!r} has no such prior")
     section.finish()

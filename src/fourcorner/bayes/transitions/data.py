@@ -36,7 +36,7 @@ def fitted_cells(data: xr.Dataset, model: ModelSpec) -> xr.DataArray:
         If there is no change, nothing was measured, one unit was, channels live on unlinked
         scales, or the waves are of several sessions.
     """
-    cells = scores.cells(data, model.wave)
+    cells = scores.cells(data, model.wave or ())
     if names.STATE not in cells.dims:
         raise NotAvailable("nothing is modelled without a [data] change")
     if scores.scale_factors(data):

@@ -273,11 +273,10 @@ def value_and_slopes(
             off = about(mean[p], expected[g], lost)
             for i in range(inside):
                 add(collected[i], held[i], -times)
-            for i in range(inside):
-                for j in range(inside):
-                    squares[i, j] = times * (uncertain[g, i, j] + off[i] * off[j])
-                    if place[p] >= 0:
-                        squares[i, j] += scatter[place[p], i, j]
+            square(off, uncertain[g], times, squares)
+            if place[p] >= 0:
+                for i in range(inside):
+                    add(squares[i], scatter[place[p], i], 1.0)
             if len(lost):
                 complete(squares, precision, lost, times)
             for i in range(inside):
@@ -285,6 +284,14 @@ def value_and_slopes(
         slope = precision @ (collected @ precision)
         collect(slope, slow, shared, design[t], chain[t], in_unit, in_slow, in_white, in_lasting)
     return total + gain, in_unit, in_slow, in_white, in_lasting, in_own
+
+
+@njit(error_model="numpy")
+def square(off: Floats, uncertain: Floats, times: float, out: Floats) -> None:
+    """Write squares of deviations from a mean that is uncertain."""
+    for i in range(len(off)):
+        for j in range(len(off)):
+            out[i, j] = times * (uncertain[i, j] + off[i] * off[j])
 
 
 @njit(error_model="numpy")

@@ -8,7 +8,9 @@ For endpoint e of unit i in stratum g, in each channel k (see `density` for the 
     U = diag(σ_u) C_u diag(σ_u), N = diag(σ_n) C_n diag(σ_n), C ~ LKJ, ω and φ uniform.
 
 Levels and steps of strata deviate from the common ones by a zero-sum normal of sd τ times what a
-unit deviates by: the sd of an endpoint for levels, of a gain for steps. Both are integrated out.
+unit deviates by: the sd of an endpoint for levels, of a gain for steps. One τ is of levels, one of
+each kind of step: where strata part ways at one step, the others would pool it away. Levels and
+steps are integrated out.
 
 Invariant: graph and arrays use the same formula for what a unit deviates by. Pinned by
 `tests/test_transitions.py`.
@@ -38,7 +40,7 @@ pytensor.config.blas__ldflags = ""  # compiled code calls BLAS through scipy; no
 LIKELIHOOD = "endpoints_given_parameters"
 UNIT_FACTOR, NOISE_FACTOR = "unit_effect_factor", "noise_factor"
 WHITE_LOGIT, PERSISTENCE_LOGIT = "white_share_logit", "persistence_logit"
-LEVELS, STEPS = "levels", "steps"  # what has a τ each
+LEVELS = "levels"  # share one τ; each kind of step has its own
 SCALES = "prior_scales"
 CONSTANTS = (
     *("design", "chain", "size", "code", "count", "mean", "scatter", "place", "missing"),
@@ -113,7 +115,7 @@ def coords(data: Endpoints) -> dict[str, list[str]]:
     """Named dims of the model."""
     return {
         names.STEP: list(data.chains.steps),
-        names.ORDER: [LEVELS, STEPS],
+        names.ORDER: [LEVELS, *data.chains.steps],
         names.CHANNEL_CELL: list(data.channels),
         names.CHANNEL_CELL_2: list(data.channels),
     }
@@ -154,7 +156,9 @@ def build(data: Endpoints, priors: Priors, *, likelihood: bool = True) -> pm.Mod
             tau = pm.HalfNormal(names.VAR_TAU, sigma=tau_sd, dims=names.ORDER)
             diagonals = pt.diagonal(unit), pt.diagonal(noise)
             of_level, of_step = deviations(*diagonals, white, persistence)
-            own = pt.concatenate([pt.tile(tau[0] * of_level, levels), (tau[1] * of_step).ravel()])
+            own = pt.concatenate(
+                [pt.tile(tau[0] * of_level, levels), (tau[1:, None] * of_step).ravel()]
+            )
         if likelihood:
             variances = (unit, (1 - white) * noise, white * noise, -pt.log(persistence), own)
             found = log_density(*variances, *(held[name] for name in CONSTANTS))
@@ -236,10 +240,10 @@ def variances(draws: xr.Dataset, levels: int) -> Variances:
     own = np.zeros((len(unit), (levels + persistence.shape[1]) * size))
     if names.VAR_TAU in draws:
         tau = _flat(draws, names.VAR_TAU, 1)
-        diagonals = (np.diagonal(array, axis1=1, axis2=2) for array in (unit, noise))
-        of_level, of_step = deviations(*diagonals, white, persistence)
+        level, moved = (np.diagonal(array, axis1=1, axis2=2) for array in (unit, noise))
+        of_level, of_step = deviations(level, moved, white, persistence)
         own[:, : levels * size] = np.tile(tau[:, :1] * of_level, levels)
-        own[:, levels * size :] = (tau[:, 1, None, None] * of_step).reshape(len(unit), -1)
+        own[:, levels * size :] = (tau[:, 1:, None] * of_step).reshape(len(unit), -1)
     share = white[:, None, None]
     return Variances(unit, (1 - share) * noise, share * noise, -np.log(persistence), own)
 

@@ -17,7 +17,8 @@ from fourcorner.bayes.locations import BLOCK, conditional
 from fourcorner.bayes.matrices import inverse_of
 from fourcorner.bayes.outputs import FEWEST_PREDICTIVE_DRAWS, LIMIT, PREDICTIVE_DRAWS
 from fourcorner.bayes.priors import Priors
-from fourcorner.bayes.transitions.chains import Chains, constants as kept_of
+from fourcorner.bayes.transitions.chains import Chains
+from fourcorner.bayes.transitions.chains import constants as kept_of
 from fourcorner.bayes.transitions.density import correlations, covariance, told
 from fourcorner.bayes.transitions.model import CONSTANTS, Endpoints, Variances, variances
 
@@ -37,8 +38,9 @@ def information(given: Variances, data: Endpoints, priors: Priors) -> tuple[Floa
         prior mean, of shape (draws, strata, moves × channels).
     """
     held = data.constants(priors)
-    args = [held[name] for name in TOLD]
-    return _information(*given[:4], *args, len(data.strata))
+    args: list[Any] = [*given[:4], *(held[name] for name in TOLD), len(data.strata)]
+    found: tuple[Floats, Floats] = _information(*args)
+    return found
 
 
 @njit(error_model="numpy")
