@@ -81,7 +81,7 @@ class Comparison:
     predictive_share : float
         Share of replicated T at or below T; shown, never gated.
     missing : int
-        Units of the cohort that T does without, since they lack one of its cells.
+        Units, or transitions, of the cohort that T does without, since they lack one of its cells.
     """
 
     design: float
@@ -124,7 +124,8 @@ def check(
     steps = holm([found.p for found in whole.values()], LEVEL)
     for (target, found), (step, rejected) in zip(whole.items(), steps, strict=True):
         rows.append(_verdict(target, found, step, rejected))
-    rows += [_of_some(target, found) for target, found in compared.items() if found.missing]
+    noun = "transition" if by_transition(tree) else "unit"
+    rows += [_of_some(target, found, noun) for target, found in compared.items() if found.missing]
     return rows + [_shown(target, found) for target, found in compared.items()]
 
 
@@ -312,10 +313,10 @@ def _verdict(target: str, found: Comparison, step: float, rejected: bool) -> Che
     return gate(NAME, target, found.z, float(stats.norm.isf(step / 2)), message, ok=not failed)
 
 
-def _of_some(target: str, found: Comparison) -> Check:
-    """The row of a contrast whose cells some units lack."""
+def _of_some(target: str, found: Comparison, noun: str) -> Check:
+    """The row of a contrast whose cells some units, or transitions, lack."""
     why = (
-        f"; {found.missing} unit(s) lack a cell, so the two may differ by what is missing, and "
+        f"; {found.missing} {noun}(s) lack a cell, so the two may differ by what is missing, and "
         f"this is no gate"
     )
     return shown(NAME, target, _said(found) + why, value=found.z)
