@@ -3,7 +3,8 @@
 import pytest
 
 from fourcorner.errors import SpecError
-from fourcorner.spec import ModelSpec, parse_spec
+from fourcorner.spec import ModelSpec, as_family, parse_spec, unsuited
+from fourcorner.spec.families import FAMILIES
 
 SPEC = """
 kind = "scores"
@@ -58,3 +59,45 @@ def test_misuse_is_said(more, words):
 def test_retry_sd_is_a_prior():
     assert parsed("[priors]\nretry_sd = 0.3").priors.retry_sd == 0.3
     assert parsed().priors.retry_sd is None
+
+
+USES = {  # written out here on purpose: what each family takes of [model] and [priors]
+    "normal": {"effects", "stratum_effects", "retry_sd", "stratum_scale_sd"},
+    "student": {"effects", "stratum_effects", "stratum_scale_sd", "nu_mean"},
+    "transitions": {"step", "wave"},
+}
+GIVEN = {
+    "effects": '[model]\nfamily = "{}"\neffects = "state"',
+    "stratum_effects": '[model]\nfamily = "{}"\nstratum_effects = "state"',
+    "step": '[model]\nfamily = "{}"\nstep = "kind"',
+    "wave": '[model]\nfamily = "{}"\nwave = ["w1"]',
+    "retry_sd": '[model]\nfamily = "{}"\n[priors]\nretry_sd = 1.0',
+    "stratum_scale_sd": '[model]\nfamily = "{}"\n[priors]\nstratum_scale_sd = 1.0',
+    "nu_mean": '[model]\nfamily = "{}"\n[priors]\nnu_mean = 9.0',
+}
+WAVES = 'replicate = {{ wave = ["w1"] }}\nattributes = ["kind"]\n[estimands]'
+
+
+@pytest.mark.parametrize("family", USES)
+@pytest.mark.parametrize("key", GIVEN)
+def test_an_option_that_a_family_does_not_use_is_refused_and_others_are_kept(family, key):
+    text = SPEC.replace("[estimands]", WAVES).format(more=GIVEN[key].format(family))
+    if key in USES[family]:
+        spec = parse_spec(text)
+        assert getattr(spec.model, key, None) or getattr(spec.priors, key, None)
+    else:
+        with pytest.raises(SpecError, match=f"{key}.*{family} family has n"):
+            parse_spec(text)
+
+
+def test_every_family_is_tried():
+    assert set(USES) == set(FAMILIES)
+
+
+def test_a_spec_for_another_family_drops_what_that_has_not():
+    spec = parsed('[model]\neffects = "state"\ncohort = "observed"\n[priors]\nretry_sd = 0.3')
+    model, priors = as_family(spec.model, spec.priors, "transitions")
+    assert (model.effects, model.cohort, priors.retry_sd) == (None, "observed", None)
+    model, _ = as_family(spec.model, spec.priors, "student")
+    assert (model.effects, model.cohort) == ("state", "observed")
+    assert unsuited(model, priors)[0].startswith("cohort = 'observed': the student family")

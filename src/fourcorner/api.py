@@ -187,12 +187,13 @@ def posterior(
         If the model has a posterior of none of them, with the reason for each.
     """
     from fourcorner.bayes import posterior as engine
+    from fourcorner.bayes.answers import scope
 
     _check_level(level)
     wanted = _of_tree(tree, asked, weights)
     rows = engine.estimates(tree, *wanted, level=level)
     if not rows:
-        raise NotAvailable("; ".join(engine.not_modelled(wanted[0])))
+        raise NotAvailable("; ".join(engine.not_modelled(wanted[0], scope(tree))))
     return results.frame(rows, Estimate)
 
 

@@ -303,6 +303,7 @@ def _compared(found: Audit, tree: xr.DataTree) -> Audit:
 def _posterior(data: xr.Dataset, spec: Spec, tree: xr.DataTree, asked: Resolved) -> Audit:
     """What the fit alone says."""
     from fourcorner.bayes import posterior
+    from fourcorner.bayes.answers import scope
     from fourcorner.checks import convergence, loo, prior_sensitivity
 
     lacking = [str(tree.attrs.get(key, "")) for key in ("left_out", "no_unpooled")]
@@ -320,5 +321,5 @@ def _posterior(data: xr.Dataset, spec: Spec, tree: xr.DataTree, asked: Resolved)
             *prior_sensitivity.check(tree, *asked),
         ],
         tree,
-        (*posterior.not_modelled(asked[0]), *filter(None, lacking)),
+        (*posterior.not_modelled(asked[0], scope(tree)), *filter(None, lacking)),
     )

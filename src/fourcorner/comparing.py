@@ -21,8 +21,8 @@ from fourcorner.asking import Resolved, resolved
 from fourcorner.errors import NotAvailable, OptionError
 from fourcorner.results import Check
 from fourcorner.sections import nearest
-from fourcorner.spec import Spec, of_family
-from fourcorner.spec.model import FAMILIES
+from fourcorner.spec import Spec, as_family
+from fourcorner.spec.families import FAMILIES
 
 Progress = Callable[[str], None]
 
@@ -152,8 +152,8 @@ def _require(families: Sequence[str]) -> None:
 def _fit(data: xr.Dataset, spec: Spec, family: str, progress: Progress) -> xr.DataTree:
     from fourcorner.bayes import engine
 
-    chosen = replace(spec, model=replace(spec.model, family=family))
-    chosen = replace(chosen, priors=of_family(spec.priors, family))
+    model, priors = as_family(spec.model, spec.priors, family)
+    chosen = replace(spec, model=model, priors=priors)
     return engine.fit(data, chosen, progress=lambda said: progress(f"{family}: {said}"))
 
 

@@ -197,8 +197,8 @@ def _require_one_change(cells: xr.DataArray) -> None:
     units = cells[names.UNIT].values[_seen(cells)]
     if len(np.unique(units)) < len(units):
         msg = (
-            "units have several transitions; the cell model needs one change per unit. "
-            "`fourcorner estimate` handles them"
+            "units have several transitions; the cell model needs one change per unit; family = "
+            "'transitions' in [model] is for many, and `fourcorner estimate` handles them"
         )
         raise NotAvailable(msg)
 

@@ -20,6 +20,7 @@ from fourcorner.bayes.answers import (
     prior_range,
     questions,
     refusal,
+    scope,
     summary,
     unidentified,
     why_not,
@@ -35,7 +36,7 @@ from fourcorner.bayes.mixtures import (
     retry_variance,
     stratum_values,
 )
-from fourcorner.bayes.tree import group
+from fourcorner.bayes.tree import by_transition, counts
 from fourcorner.contrasts import Contrast
 from fourcorner.directional import SIDES
 from fourcorner.estimands import Estimand
@@ -84,7 +85,7 @@ def estimates(
     """
     rows = []
     for _, estimand, mixture in questions(estimands, weights):
-        if why_not(estimand) is not None:
+        if why_not(estimand, scope(tree)) is not None:
             continue
         contrast = estimand.contrast
         about = {**_about(tree, estimand, mixture, level), "method": names.BAYES}
@@ -118,7 +119,8 @@ def unpooled(
         With ``method`` ``"unpooled"``; a contrast that a stratum's own cells do not determine is
         refused. None of a family that has none, whose trees say so in ``no_unpooled``.
     """
-    asked = [ask for ask in questions(estimands, weights) if why_not(ask.estimand) is None]
+    of = scope(tree)
+    asked = [ask for ask in questions(estimands, weights) if why_not(ask.estimand, of) is None]
     if not asked or "no_unpooled" in tree.attrs:
         return []
     drawn = flat.locations(tree)
@@ -277,9 +279,12 @@ def _for_cohort(
     needed = weights > 0
     value = float(weights[needed] @ cases.mean[needed])
     complete = int(cases.count.sum())
-    named = {**named, "units": complete, "transitions": complete}
-    if complete < about["units"]:
-        note = f"no interval: {about['units'] - complete} of {about['units']} units lack a cell"
+    every, noun = about["transitions"], "transitions" if by_transition(tree) else "units"
+    named = {**named, "transitions": complete}
+    if not by_transition(tree):
+        named["units"] = complete
+    if complete < every:
+        note = f"no interval: {every - complete} of {every} {noun} lack a cell"
         return Estimate(**named, value=value, interval=None, notes=(note,))
     retry = retry_variance(tree, contrast)
     if retry is None:
@@ -293,7 +298,7 @@ def _for_cohort(
 def _about(
     tree: xr.DataTree, estimand: Estimand, mixture: TargetWeights, level: float
 ) -> dict[str, Any]:
-    units = group(tree, names.OBSERVED_DATA).sizes[names.UNIT]
+    units, transitions = counts(tree)
     return {
         "name": estimand.name,
         "statistic": estimand.statistic,
@@ -302,5 +307,5 @@ def _about(
         "interval_kind": KIND,
         "level": level,
         "units": units,
-        "transitions": units,
+        "transitions": transitions,
     }

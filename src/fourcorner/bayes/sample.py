@@ -7,7 +7,7 @@ draws depend on the seed, not on the number of cores. Pinned by `tests/test_fit.
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -127,25 +127,26 @@ def draw(
     standard = cells.values(
         data.standardised(compiled.basis.order), priors.standardised(data.location, data.scale)
     )
-    found = draw_standard(compiled, standard, sampler, TARGET_ACCEPT, progress)
+    program = compiled.program.with_data(**standard)
+    found = chains(program, sampler, TARGET_ACCEPT, progress)
     return replace(found, posterior=native(found.posterior, data))
 
 
-def draw_standard(
-    compiled: Compiled,
-    standard: Mapping[str, Any],
+def chains(
+    program: Program,
     sampler: SamplerSpec,
     target_accept: float,
     progress: Callable[[str], None],
 ) -> Draws:
-    """Draws of standardised scores; `target_accept` is for a sampler that has none of its own.
+    """Sample a program as it is; on any divergence once more at 0.99.
+
+    `target_accept` is for a sampler that has none of its own.
 
     Raises
     ------
     FitError
         If the chains could not start.
     """
-    program = compiled.program.with_data(**standard)
     accept = target_accept if sampler.target_accept is None else sampler.target_accept
     start = time.perf_counter()
     progress(f"sampling {sampler.chains} chains of {sampler.draws} draws")

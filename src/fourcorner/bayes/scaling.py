@@ -22,8 +22,11 @@ SAMPLE = (names.CHAIN, names.DRAW)
 
 def log_prior(tree: xr.DataTree) -> xr.DataArray:
     """Log density of the scaled priors, up to a constant: dims (chain, draw)."""
-    kept = group(tree, names.LOG_PRIOR).drop_vars([DEVIATION_Z, UNIT_FACTOR], errors="ignore")
-    return sum((_total(array) for array in kept.values()), start=_covariance_prior(tree))
+    held = group(tree, names.LOG_PRIOR)
+    kept = held.drop_vars([DEVIATION_Z, UNIT_FACTOR], errors="ignore")
+    parts = [_total(array) for array in kept.values()]
+    first = _covariance_prior(tree) if UNIT_FACTOR in held else parts.pop(0)
+    return sum(parts, start=first)
 
 
 def log_likelihood(tree: xr.DataTree) -> xr.DataArray | None:

@@ -223,7 +223,7 @@ def drawn(
         data.standardised(basis.order),
         priors.standardised(data.location, data.scale),
     )
-    draws = sample.draw_standard(compiled, standard, sampler, TARGET_ACCEPT, progress)
+    draws = sample.chains(compiled.program.with_data(**standard), sampler, TARGET_ACCEPT, progress)
     located = _native(draws.posterior, basis, data)
     return sample.Drawn(compiled, draws, located, full(basis, data.strata, priors))
 

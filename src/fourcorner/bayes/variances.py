@@ -100,10 +100,14 @@ def prior_covariances(given: Variances, common: Floats) -> Floats:
     -------
     ndarray of shape (draws, strata × effects, strata × effects)
     """
-    strata, size = given.scale.shape[1], given.unit.shape[1]
+    return location_covariances(given.own, common, given.scale.shape[1])
+
+
+def location_covariances(own: Floats, common: Floats, strata: int) -> Floats:
+    """As `prior_covariances`, given the variances between strata: shape (draws, effects)."""
     everywhere = _kron(np.ones((1, strata, strata)), np.diag(common)[None])
     centring = (np.eye(strata) - 1 / strata)[None]
-    return everywhere + _kron(centring, given.own[:, :, None] * np.eye(size))
+    return everywhere + _kron(centring, own[:, :, None] * np.eye(len(common)))
 
 
 def sampling_covariances(given: Variances, count: Floats) -> Floats:

@@ -44,7 +44,8 @@ from fourcorner.bayes.mixtures import (
     stratum_values,
     unit_variances,
 )
-from fourcorner.bayes.tree import basis_rows, group, observed
+from fourcorner.bayes.transitions import agreement
+from fourcorner.bayes.tree import basis_rows, by_transition, group, observed
 from fourcorner.bayes.unpooled import groups_of
 from fourcorner.bayes.variances import (
     Variances,
@@ -136,7 +137,8 @@ def check(
     steps = holm([found.p for found in whole.values()], LEVEL)
     for (target, found), (step, rejected) in zip(whole.items(), steps, strict=True):
         rows.append(_verdict(target, found, step, rejected))
-    rows += [_of_some(target, found) for target, found in compared.items() if found.missing]
+    noun = "transition" if by_transition(tree) else "unit"
+    rows += [_of_some(target, found, noun) for target, found in compared.items() if found.missing]
     return rows + [_shown(target, found) for target, found in compared.items()]
 
 
@@ -189,7 +191,7 @@ def _compared(
     """Both engines, given V_T and V_T − V_post."""
     fixed, cases = complete_shares(tree, contrast, mixture), complete_cases(tree, contrast)
     needed = fixed > 0
-    draws = stratum_values(tree, contrast) @ fixed
+    draws = _expected(tree, contrast) @ fixed
     estimate = float(fixed[needed] @ cases.mean[needed])
     centre = float(draws.mean())
     if not is_fixed(tree, contrast):
@@ -230,8 +232,20 @@ def holm(p_values: Sequence[float], level: float) -> list[tuple[float, bool]]:
     return found
 
 
+def _expected(tree: xr.DataTree, contrast: Contrast) -> Floats:
+    """What T estimates in each stratum: shape (chains, draws, strata).
+
+    Of transitions that is the mean over those that T is of.
+    """
+    if by_transition(tree):
+        return agreement.expected(tree, contrast)
+    return stratum_values(tree, contrast)
+
+
 def _sampling_variances(tree: xr.DataTree, contrast: Contrast, mixture: TargetWeights) -> Floats:
     """Var(T | parameters) in each draw: Σ w_g² × one unit's variance / n_g, (chains, draws)."""
+    if by_transition(tree):
+        return agreement.sampling_variances(tree, contrast, mixture)
     fixed = complete_shares(tree, contrast, mixture)
     needed = fixed > 0
     per_unit = fixed[needed] ** 2 / complete_cases(tree, contrast).count[needed]
@@ -244,6 +258,9 @@ def _difference_variances(
     """V_T − V_post given φ, averaged over thinned draws of φ."""
     if not asked:
         return []
+    if by_transition(tree):
+        total, left_over = agreement.difference_variances(tree, asked, THIN)
+        return np.maximum(left_over, ROUNDING * total).mean(axis=0).tolist()
     constants = group(tree, names.CONSTANT_DATA)
     thin = group(tree, names.POSTERIOR).isel({names.DRAW: slice(None, None, THIN)})
     given = variances(thin, constants)
@@ -299,10 +316,10 @@ def _verdict(target: str, found: Comparison, step: float, rejected: bool) -> Che
     return gate(NAME, target, found.z, float(stats.norm.isf(step / 2)), message, ok=not failed)
 
 
-def _of_some(target: str, found: Comparison) -> Check:
-    """The row of a contrast whose cells some units lack."""
+def _of_some(target: str, found: Comparison, noun: str) -> Check:
+    """The row of a contrast whose cells some units, or transitions, lack."""
     why = (
-        f"; {found.missing} unit(s) lack a cell, so the two may differ by what is missing, and "
+        f"; {found.missing} {noun}(s) lack a cell, so the two may differ by what is missing, and "
         f"this is no gate"
     )
     return shown(NAME, target, _said(found) + why, value=found.z)

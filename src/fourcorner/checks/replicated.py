@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from fourcorner import names
 from fourcorner.bayes.mixtures import complete_cases, complete_shares, loading, stratum_values
 from fourcorner.bayes.outputs import tail_weights
-from fourcorner.bayes.tree import group, observed
+from fourcorner.bayes.transitions import agreement
+from fourcorner.bayes.tree import by_transition, group, observed
 from fourcorner.bayes.variances import variances
 from fourcorner.contrasts import Contrast
 from fourcorner.weights import TargetWeights
@@ -29,6 +30,11 @@ def replicated(tree: xr.DataTree, contrast: Contrast, mixture: TargetWeights) ->
     of each by itself is meant.)
     """
     fixed, cases = complete_shares(tree, contrast, mixture), complete_cases(tree, contrast)
+    if by_transition(tree):
+        spread = np.sqrt(agreement.sampling_variances(tree, contrast, mixture))
+        generator = np.random.default_rng([int(tree.attrs["seed"]), 2])
+        centre = agreement.expected(tree, contrast) @ fixed
+        return np.asarray(centre + spread * generator.standard_normal(spread.shape))
     needed = fixed > 0
     per_unit = fixed[needed] / np.sqrt(cases.count[needed])
     noise = _unit_noise(tree, contrast) * _tails(tree)

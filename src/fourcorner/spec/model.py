@@ -10,11 +10,9 @@ from dataclasses import dataclass, fields, replace
 from fourcorner import names
 from fourcorner.sections import Section, nearest, show
 from fourcorner.spec.data import DataSpec
+from fourcorner.spec.families import FAMILIES, OPTIONS
 
-FAMILIES = (names.NORMAL, names.STUDENT)
 COHORTS = (names.COHORT_JOINT, names.COHORT_OBSERVED)
-COHORTS_OF = {names.NORMAL: COHORTS, names.STUDENT: (names.COHORT_JOINT,)}
-PRIORS_NOT_OF = {names.NORMAL: ("nu_mean",), names.STUDENT: (names.VAR_RETRY_SD,)}
 
 
 @dataclass(frozen=True)
@@ -24,6 +22,10 @@ class ModelSpec:
     A formula that is None means the default that `basis` documents. `cohort` is the units that are
     complete in every cell (``joint``) or all with a cell observed (``observed``). `rope` is half
     the width of the region about zero, native units; None for no such region.
+
+    The transition model has the ``observed`` cohort and no formulas. `step` is the attribute that
+    names the kind of a step, None for its place in its chain; `wave` the waves that are fitted,
+    None for all.
     """
 
     family: str = names.NORMAL
@@ -31,6 +33,8 @@ class ModelSpec:
     stratum_effects: str | None = None
     cohort: str = names.COHORT_JOINT
     rope: float | None = None
+    step: str | None = None
+    wave: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,11 @@ def read_model(section: Section, data: DataSpec | None) -> ModelSpec:
     """Family, formulas, cohort and region of practical equivalence."""
     family = section.text("family", default=names.NORMAL) or names.NORMAL
     if family not in FAMILIES:
-        section.fault(f"family = {family!r}: this version fits {', '.join(FAMILIES)}")
-    cohort = section.text("cohort", default=names.COHORT_JOINT) or names.COHORT_JOINT
+        listed = ", ".join(FAMILIES)
+        section.fault(f"family = {family!r}{nearest(family, FAMILIES)}: expected one of {listed}")
+        family = names.NORMAL
+    usual = FAMILIES[family].cohorts[0]
+    cohort = section.text("cohort", default=usual) or usual
     if cohort not in COHORTS:
         expected = " or ".join(repr(name) for name in COHORTS)
         section.fault(f"cohort = {cohort!r}{nearest(cohort, COHORTS)}: expected {expected}")
@@ -79,7 +86,11 @@ def read_model(section: Section, data: DataSpec | None) -> ModelSpec:
         stratum_effects=section.text("stratum_effects", required=False),
         cohort=cohort,
         rope=section.number("rope", test=lambda x: x > 0, wanted="a number above 0"),
+        step=section.text("step", required=False),
+        wave=section.names("wave") or None,
     )
+    if data is not None:
+        _check_transitions(section, model, data)
     for key in ("effects", "stratum_effects"):
         formula = getattr(model, key)
         if data is not None and formula is not None:
@@ -98,25 +109,56 @@ def unsuited(model: ModelSpec, priors: PriorSpec) -> list[str]:
     >>> unsuited(ModelSpec("student"), PriorSpec(retry_sd=1.0))
     ['retry_sd = 1: the student family has no such prior; leave it out']
     """
-    cohorts = COHORTS_OF.get(model.family, COHORTS)
-    faults = [
-        f"{key} = {getattr(priors, key):g}: the {model.family} family has no such prior; "
-        f"leave it out"
-        for key in PRIORS_NOT_OF.get(model.family, ())
+    of = FAMILIES[model.family]
+    faults = []
+    for key in OPTIONS:
+        if key not in of.options and getattr(model, key):
+            owners = " or ".join(name for name, row in FAMILIES.items() if key in row.options)
+            faults.append(
+                f"{key} is an option of family {owners}; the {model.family} family has none"
+            )
+    if model.cohort in COHORTS and model.cohort not in of.cohorts:
+        faults.append(
+            f"cohort = {model.cohort!r}: the {model.family} family has cohort = "
+            f"{of.cohorts[0]!r} alone: {of.why}"
+        )
+    return [*faults, *_unused_priors(model.family, priors)]
+
+
+def _unused_priors(family: str, priors: PriorSpec) -> list[str]:
+    return [
+        f"{key} = {getattr(priors, key):g}: the {family} family has no such prior; leave it out"
+        for key in FAMILIES[family].no_priors
         if getattr(priors, key) is not None
     ]
-    if model.cohort in COHORTS and model.cohort not in cohorts:
-        faults.append(
-            f"cohort = {model.cohort!r}: the {model.family} family fits the units that are "
-            f"complete in every cell, cohort = {names.COHORT_JOINT!r}; the {names.NORMAL} family "
-            f"fits those with missing cells too"
+
+
+def as_family(model: ModelSpec, priors: PriorSpec, family: str) -> tuple[ModelSpec, PriorSpec]:
+    """The same for another family, without the options and priors that it does not have.
+
+    A cohort of units is another population than that of transitions, and is kept where both
+    families have one, also if the other does not fit it.
+    """
+    of, before = FAMILIES[family], FAMILIES[model.family]
+    dropped = dict.fromkeys(key for key in OPTIONS if key not in of.options)
+    cohort = model.cohort if of.transitions == before.transitions else of.cohorts[0]
+    chosen = replace(model, family=family, cohort=cohort, **dropped)
+    return chosen, replace(priors, **dict.fromkeys(of.no_priors))
+
+
+def _check_transitions(section: Section, model: ModelSpec, data: DataSpec) -> None:
+    """The step is an attribute, the waves are levels of the replicate that is called so."""
+    if model.step is not None and model.step not in data.attributes:
+        known = ", ".join(data.attributes) or "none"
+        section.fault(
+            f"step = {model.step!r}{nearest(model.step, data.attributes)}: expected one of the "
+            f"[data] attributes, which are {known}"
         )
-    return faults
-
-
-def of_family(priors: PriorSpec, family: str) -> PriorSpec:
-    """The same priors without those that a family does not have."""
-    return replace(priors, **dict.fromkeys(PRIORS_NOT_OF[family]))
+    known_waves = data.replicate.get(names.WAVE, ())
+    for level in model.wave or ():
+        if level not in known_waves:
+            known = ", ".join(known_waves) or "none: no replicate is called 'wave'"
+            section.fault(f"wave: no wave {level!r}{nearest(level, known_waves)}; they are {known}")
 
 
 def _check_formula(section: Section, key: str, formula: str, data: DataSpec) -> None:
@@ -132,7 +174,7 @@ def _check_formula(section: Section, key: str, formula: str, data: DataSpec) -> 
 
 
 def read_priors(section: Section, model: ModelSpec) -> PriorSpec:
-    """Overrides of the priors that the model has."""
+    """Overrides of the priors that the family has."""
     values = {}
     for key in (item.name for item in fields(PriorSpec)):
         if key == "score_location":
@@ -143,7 +185,7 @@ def read_priors(section: Section, model: ModelSpec) -> PriorSpec:
             values[key] = section.number(key, test=lambda x: x > 0, wanted="a number above 0")
     section.finish()
     priors = PriorSpec(**values)
-    for fault in unsuited(replace(model, cohort=names.COHORT_JOINT), priors):
+    for fault in _unused_priors(model.family, priors):
         section.fault(fault)
     return priors
 
