@@ -13,14 +13,17 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from fourcorner import names
-from fourcorner.bayes.mixtures import complete_cases, complete_shares, stratum_values
+from fourcorner.bayes.mixtures import complete_cases, complete_shares, loading, stratum_values
 from fourcorner.bayes.tree import fitted_strata, group, observed
+from fourcorner.bayes.variances import posterior_covariances, prior_covariances, variances
+from fourcorner.checks import jackknife
 from fourcorner.contrasts import Contrast, contrast_values
 from fourcorner.weights import TargetWeights
 
 Floats = NDArray[np.float64]
 
 SKEWED = 0.5  # a skewness that is said
+THIN = 8  # every eighth draw of the variance parameters is plenty for an average
 
 
 def asked_for(tree: xr.DataTree) -> bool:
@@ -55,21 +58,60 @@ def design_variance(tree: xr.DataTree, contrast: Contrast, mixture: TargetWeight
 def difference_variance(
     tree: xr.DataTree, contrast: Contrast, mixture: TargetWeights
 ) -> tuple[float, str]:
-    """V_T − V_post, V_post being the variance of the posterior draws, and what to say of it.
+    """V_T − V_post, and what to say of it.
 
-    Where V_post is not below V_T, what the two have in common is not told apart from error, and
-    V_T stands in: the larger number, so the smaller z.
+    V_post is that given the variance parameters where the family has it in closed form, else the
+    variance of the posterior draws. The two variances come from different sources, so their
+    difference can come out too small or below zero; it is held to no less than the units
+    themselves make the two estimates differ by, or, where that is not known, to V_T.
     """
+    shares = complete_shares(tree, contrast, mixture)
     sampling = design_variance(tree, contrast, mixture)
-    posterior = float(
-        (stratum_values(tree, contrast) @ complete_shares(tree, contrast, mixture)).var(ddof=1)
+    draws = stratum_values(tree, contrast) @ shares
+    given = _of_tails(tree, contrast, shares)
+    posterior = float(draws.var(ddof=1)) if given is None else given
+    least = _by_units(tree, contrast, mixture, draws)
+    said = (
+        ""
+        if posterior < sampling
+        else (f"; the posterior variance is {posterior / sampling:.2f} of the bootstrap's")
     )
-    if posterior < sampling:
-        return sampling - posterior, ""
-    return sampling, (
-        f"; the posterior variance is {posterior / sampling:.2f} of the bootstrap's, which is "
-        f"used as it is"
-    )
+    if least is not None:
+        return max(sampling - posterior, least), said
+    return (sampling - posterior, "") if posterior < sampling else (sampling, said)
+
+
+def _of_tails(tree: xr.DataTree, contrast: Contrast, shares: Floats) -> float | None:
+    """V_post of a t given its variance parameters, averaged over draws; None of another family.
+
+    A unit of a K-variate t tells (ν + K) / (ν + K + 2) of what a normal of its scale would.
+    """
+    constants = group(tree, names.CONSTANT_DATA)
+    thin = group(tree, names.POSTERIOR).isel({names.DRAW: slice(None, None, THIN)})
+    if names.VAR_DEGREES not in thin:
+        return None
+    given = variances(thin, constants)
+    size = given.unit.shape[1]
+    told = (given.degrees + size) / (given.degrees + size + 2)
+    known = np.linalg.inv(given.spread) * told[:, None, None, None]
+    known *= constants[names.VAR_UNITS].values[:, None, None]
+    prior = prior_covariances(given, constants[names.VAR_PRIOR_VARIANCE].values)
+    lever = np.multiply.outer(shares, loading(tree, contrast)).ravel()
+    covariances = posterior_covariances(prior, known)
+    return float(((lever @ covariances) @ lever).mean())
+
+
+def _by_units(
+    tree: xr.DataTree, contrast: Contrast, mixture: TargetWeights, draws: Floats
+) -> float | None:
+    """How much units make the design estimate and the posterior mean differ, or None."""
+    moved = jackknife.influence(tree, draws)
+    values = contrast_values(group(tree, names.OBSERVED_DATA)[names.CELLS], contrast).values
+    if moved is None or not np.isfinite(values).all():
+        return None
+    shares, cases = complete_shares(tree, contrast, mixture), complete_cases(tree, contrast)
+    off, codes = _residuals(tree, contrast)
+    return jackknife.variance(off * (shares / np.maximum(cases.count, 1))[codes] - moved, codes)
 
 
 def why_apart(tree: xr.DataTree, contrast: Contrast, gap: float) -> str | None:

@@ -7,10 +7,10 @@ exactly, shrinkage included: T − E[θ|y] is a function of the data and so is u
 posterior variance would not do: where a handful of strata leave τ open, it holds the uncertainty
 about how much to shrink, and V_T − V_post comes out far too small.)
 
-A family whose own V_T is not to be trusted has that of the bootstrap, and V_post is the variance of
-the posterior draws: the tree's attribute ``sampling_variance`` says which. That holds what is not
-known of τ too, so that with a handful of strata z can come out too large; that the difference has
-to matter guards against it.
+A family whose own V_T is not to be trusted has that of the bootstrap: the tree's attribute
+``sampling_variance`` says which. V_post is then the t's given φ, or the variance of the posterior
+draws, and the difference is held to no less than the units themselves make T and E[θ|y] differ by
+(`fourcorner.checks.bootstrap`).
 
 Where cells are missing, T is the mean over the units that have the contrast's cells, its empirical
 mixture is theirs, and V_post is what the observed cells of all units leave. T is unbiased only
