@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from benchmarks import record
-from benchmarks.digest import digest, sources
 from numpy.typing import NDArray
 from scipy import stats
 
 import fourcorner as fc
+from benchmarks import record
+from benchmarks.digest import digest, sources
 from fourcorner import names
 from fourcorner.asking import resolved
 from fourcorner.bayes.mixtures import stratum_values
@@ -183,7 +183,7 @@ def summary(found: Sequence[Found]) -> Found:
 
 
 def uniform(ranks: Floats) -> float:
-    """p value of ranks 0 … KEPT being uniform, by χ² over ten bins of about equal width."""
+    """P value of ranks 0 … KEPT being uniform, by χ² over ten bins of about equal width."""
     edges = np.linspace(0, KEPT + 1, 11).round()
     counted = np.histogram(ranks, edges - 0.5)[0]
     expected = len(ranks) * np.diff(edges) / (KEPT + 1)
@@ -196,11 +196,12 @@ def family_study(job: tuple[str, int]) -> tuple[str, Found]:
     start = time.perf_counter()
     prior, made, table = prior_cohorts(family)
     generator = np.random.default_rng([SEED, list(FAMILIES).index(family)])
-    stacked = made.stack(place=(names.CHAIN, names.DRAW))["place"].values
-    picked = [
-        dict(zip((names.CHAIN, names.DRAW), place, strict=True))
-        for place in generator.permutation(stacked)[:refits]
+    places = [
+        {names.CHAIN: chain, names.DRAW: draw}
+        for chain in made[names.CHAIN].values
+        for draw in made[names.DRAW].values
     ]
+    picked = [places[i] for i in generator.permutation(len(places))[:refits]]
     found = [
         one(
             family,

@@ -53,6 +53,7 @@ PINNED = {
     "VAR_DEGREES": "degrees_of_freedom",
     "NORMAL": "normal",
     "STUDENT": "student",
+    "FLIP_NEW": "flip_new",
     "TRANSITION_FAMILY": "transitions",
     "BY_MODEL": "model",
     "BY_BOOTSTRAP": "bootstrap",

@@ -390,6 +390,9 @@ def test_z_is_the_difference_over_the_root_of_both_variances():
     error = draws.var(ddof=1) / float(az.ess(draws))
     assert found.difference_variance == pytest.approx(max(gap, apart) + error, rel=1e-6)
     assert found.z == pytest.approx((estimate - draws.mean()) / np.sqrt(found.difference_variance))
+    parts = {values[of].var(ddof=1) / of.sum() / 4: of.sum() - 1 for of in inside.values()}
+    degrees = sampling**2 / sum(part**2 / of for part, of in parts.items())
+    assert found.p == pytest.approx(2 * stats.t.sf(abs(found.z), degrees))
     assert found.remark == ""
 
 

@@ -11,7 +11,8 @@ target weights. Contrasts are `gain`, `omega`,
 `endpoint_shift` and `diagonal`, with ``+``, ``-`` and scalar ``*``; `shapley`, `moebius` and
 `shapley_interaction` allocate a diagonal to the factors that move in it. `flip_ratio` and
 `flip_share` say of two gains where rescaling or pooling the channels turns a sign. `match_donors`
-finds each unit another whose views can control for length.
+finds each unit another whose views can control for length. Of a fit, `sign_flips` says how often
+single transitions change sign, and `unit_gains` what each unit's own gain is without retry noise.
 """
 
 from fourcorner.api import (
@@ -27,6 +28,8 @@ from fourcorner.api import (
     read_spec,
     reweight,
     save_run,
+    sign_flips,
+    unit_gains,
 )
 from fourcorner.contrasts import (
     Contrast,
@@ -101,5 +104,7 @@ __all__ = [
     "save_run",
     "shapley",
     "shapley_interaction",
+    "sign_flips",
     "signs",
+    "unit_gains",
 ]

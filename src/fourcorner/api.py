@@ -240,6 +240,74 @@ def probabilities(
     return results.frame(rows, Probability)
 
 
+def sign_flips(
+    tree: xr.DataTree, asked: Asked, weights: Weights | None = None, *, level: float = design.LEVEL
+) -> pd.DataFrame:
+    """How often the two gains of a new transition lie on opposite sides of zero.
+
+    Parameters
+    ----------
+    tree, asked, weights
+        As for `posterior`; of the estimands those count that are differences of two gains.
+    level : float
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each estimand, target (a mixture, or one ``stratum``, and of a model of
+        transitions one ``step``) and ``orientation``: ``+-`` (first gain above zero, second below),
+        ``-+``, or ``either``. ``value`` is the posterior mean of the share of transitions, with its
+        equal-tailed interval ``lower`` and ``upper``.
+
+    Raises
+    ------
+    NotAvailable
+        If none of the estimands is a difference of two gains.
+
+    Examples
+    --------
+    >>> fc.sign_flips(audit.tree, audit.spec)  # doctest: +SKIP
+    """
+    from fourcorner.bayes.flips import table
+
+    _check_level(level)
+    return table(tree, *_of_tree(tree, asked, weights), level)
+
+
+def unit_gains(
+    tree: xr.DataTree, contrast: Contrast, *, level: float = design.LEVEL
+) -> pd.DataFrame:
+    """Each unit's own contrast with retry noise taken out, pulled towards its stratum.
+
+    Parameters
+    ----------
+    tree : DataTree
+        A fit of the normal family to scores with waves.
+    contrast : Contrast
+        Such as ``fc.gain(view="generated")``, or an Ω for whether the unit's own gains flip.
+    level : float
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each unit: ``measured``, posterior ``mean``, ``sd``, ``lower``, ``upper``,
+        ``below_zero`` and, of a difference of two gains, ``flip``.
+
+    Raises
+    ------
+    NotAvailable
+        If the fit has no retry noise: the unit's gain is then the measured one.
+
+    Examples
+    --------
+    >>> fc.unit_gains(audit.tree, fc.omega(view=("direct", "generated")))  # doctest: +SKIP
+    """
+    from fourcorner.bayes.latent import latent
+
+    _check_level(level)
+    return latent(tree, contrast, level)
+
+
 def criteria(
     estimates: pd.DataFrame, asked: Spec | Mapping[str, Mapping[str, str]]
 ) -> pd.DataFrame:

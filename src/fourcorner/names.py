@@ -224,6 +224,7 @@ UNRESOLVED: Final = "unresolved"
 HOLDS: Final = "holds"
 FAILS: Final = "fails"
 OPEN: Final = "open"
+FLIP_NEW: Final = "flip_new"
 CRITERION: Final = "criterion"
 
 # Files of a run directory

@@ -26,6 +26,7 @@ from fourcorner.bayes.answers import (
     why_not,
     without_cases,
 )
+from fourcorner.bayes.flips import ORIENTATION, mixed_over_strata, new_transition, two_gains
 from fourcorner.bayes.mixtures import (
     complete_cases,
     complete_shares,
@@ -163,7 +164,7 @@ def probabilities(
     weights: Sequence[TargetWeights],
     rope: float | None = None,
 ) -> list[Probability]:
-    """P(contrast < 0), reversal of the mean gain, and P(|contrast| < rope).
+    """P(contrast < 0), reversals of mean gains, flips of new ones, and P(|contrast| < rope).
 
     Parameters
     ----------
@@ -176,22 +177,28 @@ def probabilities(
     -------
     list of Probability
         Events ``KIND<0`` (``omega<0``, ``gain<0``, …); for an Ω of two gains ``reversal+-`` (first
-        gain above zero, second below) and ``reversal-+``; for comparisons of gains ``rope``.
+        gain above zero, second below), ``reversal-+``, and ``flip_new``: that the two gains of a
+        new transition have opposite signs; for comparisons of gains ``rope``.
     """
     rows: list[Probability] = []
+    flips: dict[str, xr.DataArray] = {}
     for _, estimand, mixture in answered(tree, estimands, weights):
         contrast = estimand.contrast
         if is_fixed(tree, contrast):
             continue
         draws = contrast_draws(tree, contrast, mixture)
         events = {f"{contrast.kind}<0": draws < 0}
-        parts = contrast.parts
-        if parts and all(part.kind == names.GAIN for part in parts):
-            first, second = (contrast_draws(tree, part, mixture) for part in parts)
+        if two_gains(contrast) is not None:
+            first, second = (contrast_draws(tree, part, mixture) for part in contrast.parts)
             events["reversal+-"] = (first > 0) & (second < 0)
             events["reversal-+"] = (first < 0) & (second > 0)
         about = {"name": estimand.name, "weights": mixture.name}
         rows += [_probability(event=event, held=held, **about) for event, held in events.items()]
+        if two_gains(contrast) is not None:
+            if estimand.name not in flips:
+                flips[estimand.name] = new_transition(tree, contrast).sum(ORIENTATION)
+            chance = mixed_over_strata(tree, flips[estimand.name], mixture)
+            rows.append(_flip(chance, **about))
         if rope is not None and contrast.compares_gains:
             inside = np.abs(draws) < rope
             rows.append(_probability(event="rope", held=inside, rope=rope, **about))
@@ -238,6 +245,18 @@ def conjunctions(
                 )
             )
     return rows
+
+
+def _flip(chance: xr.DataArray, *, name: str, weights: str) -> Probability:
+    """The share of new transitions that flip, averaged over draws."""
+    return Probability(
+        name=name,
+        event=names.FLIP_NEW,
+        value=float(chance.mean()),
+        weights=weights,
+        population=names.POPULATION_UNITS,
+        draws=chance.size,
+    )
 
 
 def _probability(

@@ -55,6 +55,17 @@ def design_variance(tree: xr.DataTree, contrast: Contrast, mixture: TargetWeight
     return float((shares[needed] ** 2 * squares[needed] / (count - 1) / count).sum())
 
 
+def degrees(tree: xr.DataTree, contrast: Contrast, mixture: TargetWeights) -> float:
+    """Degrees of freedom of V_T, by Satterthwaite: few units tell little of their own spread."""
+    shares, cases = complete_shares(tree, contrast, mixture), complete_cases(tree, contrast)
+    off, codes = _residuals(tree, contrast)
+    squares = np.bincount(codes, off**2, minlength=len(shares))
+    needed = (shares > 0) & (squares > 0)
+    count = cases.count[needed]
+    parts = shares[needed] ** 2 * squares[needed] / (count - 1) / count
+    return float(parts.sum() ** 2 / (parts**2 / (count - 1)).sum())
+
+
 def difference_variance(
     tree: xr.DataTree, contrast: Contrast, mixture: TargetWeights
 ) -> tuple[float, str]:

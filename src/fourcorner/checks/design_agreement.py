@@ -84,7 +84,9 @@ class Comparison:
     design_variance, difference_variance : float
         V_T, and V_T − V_post given φ, averaged over φ, with the Monte-Carlo error of E[θ|y].
     z, p : float
-        Standardised difference and its two-sided normal p value.
+        Standardised difference and its two-sided p value.
+    degrees : float
+        Degrees of freedom of p: infinite, a normal's, where the model gives V_T.
     predictive_share : float
         Share of replicated T at or below T; shown, never gated.
     missing : int
@@ -101,6 +103,7 @@ class Comparison:
     difference_variance: float
     z: float
     p: float
+    degrees: float
     predictive_share: float
     missing: int
     remark: str = ""
@@ -197,13 +200,16 @@ def _compared(
     if not is_fixed(tree, contrast):
         difference += float(draws.var(ddof=1)) / float(az.ess(draws))
     z = float((estimate - centre) / np.sqrt(difference))
+    of_units = bootstrap.asked_for(tree)
+    degrees = bootstrap.degrees(tree, contrast, mixture) if of_units else np.inf
     return Comparison(
         design=estimate,
         posterior=centre,
         design_variance=total,
         difference_variance=difference,
         z=z,
-        p=float(2 * stats.norm.sf(abs(z))),
+        p=float(2 * stats.t.sf(abs(z), degrees)),
+        degrees=degrees,
         predictive_share=float((replicated(tree, contrast, mixture) <= estimate).mean()),
         missing=len(observed(tree)[0]) - int(cases.count.sum()),
         remark=remark,
@@ -313,7 +319,9 @@ def _verdict(target: str, found: Comparison, step: float, rejected: bool) -> Che
         "the model's location is off: look at its effects, stratum effects and family"
     )
     message = _said(found) + (f"; {remedy}" if failed else "")
-    return gate(NAME, target, found.z, float(stats.norm.isf(step / 2)), message, ok=not failed)
+    return gate(
+        NAME, target, found.z, float(stats.t.isf(step / 2, found.degrees)), message, ok=not failed
+    )
 
 
 def _of_some(target: str, found: Comparison, noun: str) -> Check:
