@@ -399,6 +399,7 @@ def compare(
     spec: Spec,
     families: Sequence[str] = (names.NORMAL, names.STUDENT),
     *,
+    refits: int = 5,
     progress: Callable[[str], None] = lambda _: None,
 ) -> "Comparison":
     """Several families on the same cells, checked and compared by LOO.
@@ -407,7 +408,7 @@ def compare(
     """
     from fourcorner.comparing import compare as run
 
-    return run(data, spec, families, progress=progress)
+    return run(data, spec, families, refits=refits, progress=progress)
 
 
 def audit(

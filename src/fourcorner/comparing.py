@@ -26,6 +26,7 @@ from fourcorner.spec.families import FAMILIES
 
 Progress = Callable[[str], None]
 
+REFITS = 5
 APART = 2.0  # standard errors of a difference that LOO tells apart
 AGREEMENT = "design_agreement"
 COLUMNS = ("rank", "elpd", "se", "elpd_diff", "dse", "p", "weight")
@@ -94,6 +95,7 @@ def compare(
     spec: Spec,
     families: Sequence[str] = (names.NORMAL, names.STUDENT),
     *,
+    refits: int = REFITS,
     progress: Progress = lambda _: None,
 ) -> Comparison:
     """Fit several families to the same cells, check each and compare them by PSIS-LOO.
@@ -105,6 +107,9 @@ def compare(
     spec : Spec
         Its family is not used; priors that a family does not have are left out for it.
     families : sequence of str
+    refits : int
+        A family is fitted again without each unit whose Pareto k is above 0.7 where there are at
+        most so many of them; 0 for none.
     progress : callable
         Told in words what is being done.
 
@@ -132,6 +137,10 @@ def compare(
         raise NotAvailable("; ".join(f"{family}: {why}" for family, why in missing.items()))
     progress("checks")
     foreseen = _foreseen(trees)
+    for family, found in foreseen.items():
+        foreseen[family] = _refitted(
+            found, data, _chosen(spec, family), trees[family], refits, progress
+        )
     rows = {family: _checks(tree, asked, foreseen.get(family)) for family, tree in trees.items()}
     failed = {family: _failed(found) for family, found in rows.items()}
     table = _table(foreseen, failed)
@@ -152,9 +161,36 @@ def _require(families: Sequence[str]) -> None:
 def _fit(data: xr.Dataset, spec: Spec, family: str, progress: Progress) -> xr.DataTree:
     from fourcorner.bayes import engine
 
+    return engine.fit(
+        data, _chosen(spec, family), progress=lambda said: progress(f"{family}: {said}")
+    )
+
+
+def _chosen(spec: Spec, family: str) -> Spec:
+    """The spec for another family."""
     model, priors = as_family(spec.model, spec.priors, family)
-    chosen = replace(spec, model=model, priors=priors)
-    return engine.fit(data, chosen, progress=lambda said: progress(f"{family}: {said}"))
+    return replace(spec, model=model, priors=priors)
+
+
+def _refitted(
+    found: Any,  # noqa: ANN401 - ArviZ's
+    data: xr.Dataset,
+    spec: Spec,
+    tree: xr.DataTree,
+    refits: int,
+    progress: Progress,
+) -> Any:  # noqa: ANN401
+    """LOO with exact terms for units of a large k; as it was where a refit is not possible."""
+    from fourcorner.checks.refits import exact
+
+    def tell(said: str) -> None:
+        progress(f"{spec.model.family}: {said}")
+
+    try:
+        return exact(found, data, spec, tree, most=refits, tell=tell)
+    except NotAvailable as error:
+        tell(f"no refits: {error}")
+        return found
 
 
 def _foreseen(trees: Mapping[str, xr.DataTree]) -> dict[str, Any]:

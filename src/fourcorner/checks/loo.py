@@ -81,8 +81,8 @@ def _reliability(k: Floats, bad: int) -> str:
     if not bad:
         return f"no unit has k above {BAD:g}: the estimate is reliable"
     return (
-        f"{bad} of {len(k)} units have k above {BAD:g}: refit without each of them, or match "
-        f"moments, before the estimate is relied on"
+        f"{bad} of {len(k)} units have k above {BAD:g}: the estimate is not to be relied on; "
+        f"`fit --compare` refits without each of a few, and many ask for another family"
     )
 
 
