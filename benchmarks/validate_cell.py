@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 
 RESULT = "cell_validation.json"
 SEED = 20261130
-DRAWS, TUNE, CHAINS, TARGET_ACCEPT = 400, 300, 2, SamplerSpec().target_accept
+DRAWS, TUNE, CHAINS, TARGET_ACCEPT = 400, 300, 2, sample.TARGET_ACCEPT
 REFITS = 200
 BOOTSTRAP = 4000
 TAUS = (0.0, 0.3, 0.6)

@@ -165,6 +165,11 @@ class Naive:
             "alike.shift.before": self.means(
                 self.side("before", "b") - self.side("before", "a"), weight
             ),
+            "alike.shift.after": self.means(
+                self.side("after", "b") - self.side("after", "a"), weight
+            ),
+            "alike.gain_difference": self.means(omega, weight),
+            "alike.distance": self.means(self.distance(), weight),
             "alike.discordant": {"empirical": self.discordant(weight)},
             "again": self.means(
                 self.score["after", "a", "w1"] == self.score["after", "a", "w2"], weight
@@ -185,6 +190,21 @@ class Naive:
         across = [sign["a", one] * sign["b", other] < 0 for one, other in pairings]
         within = [sign[view, "w1"] * sign[view, "w2"] < 0 for view in "ab"]
         return np.mean(across, axis=0) - np.mean(within, axis=0)
+
+    def distance(self):
+        """2 E|X - Y| - E|X - X'| - E|Y - Y'| over pairs of waves, both endpoints alike."""
+
+        def apart(state, one, other):
+            return abs(self.score[state, *one] - self.score[state, *other])
+
+        pairs = list(itertools.product(("w1", "w2"), repeat=2))
+        ends = [
+            2 * np.mean([apart(state, ("a", i), ("b", j)) for i, j in pairs], axis=0)
+            - apart(state, ("a", "w1"), ("a", "w2"))
+            - apart(state, ("b", "w1"), ("b", "w2"))
+            for state in ("before", "after")
+        ]
+        return np.mean(ends, axis=0)
 
     def auc(self, view, weight):
         score = self.side("after", view)
@@ -661,6 +681,7 @@ def test_probabilities_are_those_of_the_shared_draws(audited):
         ("ranks.difference", "difference<0", "empirical"): series("ranks.difference") < 0,
         ("alike.shift.before", "shift.before<0", "equal"): series("alike.shift.before", "equal")
         < 0,
+        ("alike.distance", "distance<0", "half"): series("alike.distance", "half") < 0,
         ("both", "criterion", "empirical"): (first > 0) & (series("ranks.difference") > 0),
     }
     for event, held in expected.items():
@@ -717,6 +738,34 @@ def test_an_audit_has_both_sides_and_no_gate(audited, data, spec):
         assert apart == pytest.approx(beside["value"].item() - row.value)
     verdicts = audited.criteria.set_index(["weights", "method"])["verdict"]
     assert ("empirical", "bayesian_bootstrap") in verdicts.index
+
+
+def test_what_turns_a_sign_is_said_of_the_design_row(audited):
+    """A ratio of two posterior gains has no mean: what it divides by can be close to zero."""
+    frame = audited.estimates.set_index(["method", "name", "weights"])
+    design, ours = (frame.loc[(m, "omega", "empirical")] for m in ("design", "bayesian_bootstrap"))
+    assert pd.notna(design["flip_ratio"]) or pd.notna(design["flip_share"])
+    assert pd.isna(ours["flip_ratio"])
+    assert pd.isna(ours["flip_share"])
+
+
+def test_a_comparison_of_families_shows_it_and_says_why_loo_does_not(data, spec):
+    chained = replace(spec, sampler=replace(spec.sampler, chains=2))  # which goes with the other
+    found = fc.compare(data, chained, ["normal", "bayesian_bootstrap"])
+    assert (found.favoured, list(found.trees)) == ((), [])
+    assert found.not_available["normal"].startswith("units have several transitions")
+    [row] = found.table.to_dict("records")
+    assert (row["family"], row["gates"]) == ("bayesian_bootstrap", "not_run")
+    assert np.isnan(row["elpd"])
+    first, said = found.sentences
+    assert first == "no family is favoured: none with a log likelihood was fitted"
+    assert said.startswith("bayesian_bootstrap has no log likelihood, so LOO cannot compare it; ")
+    assert "agree by construction" in said
+    shown = {r.target: r for r in found.check_rows["bayesian_bootstrap"] if r.verdict == "shown"}
+    worst = max(shown.values(), key=lambda row: abs(row.value))
+    assert f"on {worst.target}: design" in said
+    beside = {(r.name, r.target): r.value for r in fc.audit(data, spec).check_rows if r.value}
+    assert {(r.name, r.target): r.value for r in shown.values() if r.value} == beside
 
 
 def test_the_posterior_side_alone(data, spec, audited):
@@ -802,7 +851,7 @@ def test_the_default_family_names_this_one_where_units_have_many_transitions(fol
     assert found.posterior_method is None
     [why] = found.not_available
     assert why.startswith("posterior: units have several transitions")
-    assert "[model] family = 'bayesian_bootstrap'" in why
+    assert "family = 'transitions' or 'bayesian_bootstrap' in [model]" in why
 
 
 def test_it_needs_no_sampler(folder):
@@ -842,12 +891,12 @@ draws = 100
 @pytest.mark.parametrize(
     ("more", "words_said"),
     [
-        ('effects = "state"', "[model] effects goes with another family"),
-        ('stratum_effects = "state"', "[model] stratum_effects goes with another family"),
-        ('cohort = "joint"', "every transition complete for its estimand"),
-        ("[priors]\ntau_sd = 1.0", "[priors] tau_sd goes with another family"),
-        ("[sampler]\ndraws = 2000", "[design] draws is the number of its draws"),
-        ("[sampler]\nchains = 2", "[sampler] chains goes with another family"),
+        ('effects = "state"', "[model] effects is an option of family normal or student"),
+        ('stratum_effects = "state"', "[model] stratum_effects is an option of family normal or"),
+        ('cohort = "joint"', "it takes every transition that is complete for its estimand"),
+        ("[priors]\ntau_sd = 1.0", "[priors] tau_sd = 1: the bayesian_bootstrap family has no"),
+        ("[sampler]\ndraws = 1000", "[design] draws is the number of its draws"),
+        ("[sampler]\nchains = 2", "[sampler] chains: the bayesian_bootstrap family has no chains"),
         ("[sampler]\ntune = 200", "[sampler] tune"),
         ("[sampler]\ntarget_accept = 0.9", "[sampler] target_accept"),
     ],
@@ -860,6 +909,16 @@ def test_options_of_other_families_are_refused(more, words_said):
     if not more.startswith("["):
         fc.parse_spec(f"{FLAT}[model]\n{more}\n")
     assert fc.parse_spec(f"{FLAT}[model]\nfamily = {family}\n[sampler]\nseed = 3\n")
+
+
+def test_options_that_a_program_gives_are_refused_too(data, spec):
+    chained = replace(spec, sampler=replace(spec.sampler, chains=2))
+    assert "has no chains" in fc.audit(data, chained).not_available[0]
+    with pytest.raises(NotAvailable, match="has no chains"):
+        posterior_audit(data, chained)
+    joint = replace(spec, model=replace(spec.model, cohort="joint"))
+    with pytest.raises(NotAvailable, match="cohort = 'joint'"):
+        posterior_audit(data, joint)
 
 
 def test_a_family_that_is_none_is_said_with_the_nearest():

@@ -379,7 +379,7 @@ def test_a_limit_leaves_the_gain_and_no_belief():
     of_beliefs = found.drop(index="g")
     assert (of_beliefs["transitions"] == 2).all()
     assert all(
-        "left out: 1 transitions in which some score is only an upper limit" in notes[0]
+        "left out: 1 transition in which some score is only an upper limit" in notes[0]
         for notes in of_beliefs["notes"]
     )
     moved = [one(*SEED[step], "x")["margin_gain"] for step in (("a", "1"), ("b", "1"))]

@@ -94,7 +94,7 @@ def test_probabilities_are_shares_of_draws_and_never_zero_or_one():
         "reversal+-": (direct > 0) & (generated < 0),
         "reversal-+": (direct < 0) & (generated > 0),
     }
-    assert set(frame.index) == set(events)
+    assert set(frame.index) == {*events, "flip_new"}
     for event, held in events.items():
         assert frame.loc[event, "value"] == pytest.approx((held.sum() + 0.5) / (size + 1))
     assert ((frame["value"] > 0) & (frame["value"] < 1)).all()
@@ -106,7 +106,7 @@ def test_reversal_is_asked_of_a_first_order_omega_only():
     events = frame.groupby("name")["event"].agg(set).to_dict()
     assert events["quote_gain"] == {"gain<0"}
     assert events["omega_shift"] == {"difference<0"}
-    assert events["generated_vs_quote"] == {"omega<0", "reversal+-", "reversal-+"}
+    assert events["generated_vs_quote"] == {"omega<0", "reversal+-", "reversal-+", "flip_new"}
 
 
 def test_weights_on_a_stratum_outside_the_fit_are_refused():

@@ -758,7 +758,7 @@ def test_only_empirical_weights_go_without_strata():
 @pytest.mark.parametrize(
     ("section", "words"),
     [
-        ("[model]\nfamily = 'studnet'", "family = 'studnet': this version fits normal"),
+        ("[model]\nfamily = 'studnet'", "family = 'studnet' (did you mean 'student'?)"),
         ("[model]\neffects = ['state']", "[model] effects = ['state']: expected a text"),
         ("[priors]\neffect_sd = 0", "[priors] effect_sd = 0: expected a number above 0"),
         ("[priors]\neffect_sd = nan", "effect_sd = nan: expected a number above 0"),

@@ -6,18 +6,21 @@ True
 
 `read_spec` and `read_scores` bring data in; `estimate` is the design engine, `fit` and `posterior`
 the Bayesian one, `bayesian_bootstrap` a posterior without a model, `check` compares them,
-`criteria` judges directions, and `audit` does all of it. `save_run` and `load_run` keep it,
-`reweight` gives it other target weights. Contrasts are `gain`, `omega`,
+`criteria` judges directions, `compare` fits several families, and `audit` does all of it.
+`save_run` and `load_run` keep it, `reweight` gives it other target weights. Contrasts are `gain`,
+`omega`,
 `endpoint_shift` and `diagonal`, with ``+``, ``-`` and scalar ``*``; `shapley`, `moebius` and
 `shapley_interaction` allocate a diagonal to the factors that move in it. `flip_ratio` and
 `flip_share` say of two gains where rescaling or pooling the channels turns a sign. `match_donors`
-finds each unit another whose views can control for length.
+finds each unit another whose views can control for length. Of a fit, `sign_flips` says how often
+single transitions change sign, and `unit_gains` what each unit's own gain is without retry noise.
 """
 
 from fourcorner.api import (
     audit,
     bayesian_bootstrap,
     check,
+    compare,
     criteria,
     estimate,
     fit,
@@ -27,6 +30,8 @@ from fourcorner.api import (
     read_spec,
     reweight,
     save_run,
+    sign_flips,
+    unit_gains,
 )
 from fourcorner.contrasts import (
     Contrast,
@@ -79,6 +84,7 @@ __all__ = [
     "benchmark",
     "cells",
     "check",
+    "compare",
     "criteria",
     "diagonal",
     "endpoint_shift",
@@ -101,5 +107,7 @@ __all__ = [
     "save_run",
     "shapley",
     "shapley_interaction",
+    "sign_flips",
     "signs",
+    "unit_gains",
 ]

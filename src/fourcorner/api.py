@@ -29,6 +29,7 @@ from fourcorner.spec.criteria import faults
 
 if TYPE_CHECKING:
     from fourcorner.auditing import Audit
+    from fourcorner.comparing import Comparison
 
 
 def read_spec(path: str | Path) -> Spec:
@@ -267,12 +268,13 @@ def posterior(
         If the model has a posterior of none of them, with the reason for each.
     """
     from fourcorner.bayes import posterior as engine
+    from fourcorner.bayes.answers import scope
 
     _check_level(level)
     wanted = _of_tree(tree, asked, weights)
     rows = engine.estimates(tree, *wanted, level=level)
     if not rows:
-        raise NotAvailable("; ".join(engine.not_modelled(wanted[0])))
+        raise NotAvailable("; ".join(engine.not_modelled(wanted[0], scope(tree))))
     return results.frame(rows, Estimate)
 
 
@@ -317,6 +319,74 @@ def probabilities(
     if isinstance(asked, Spec):
         rows += engine.conjunctions(tree, *wanted, asked.criteria)
     return results.frame(rows, Probability)
+
+
+def sign_flips(
+    tree: xr.DataTree, asked: Asked, weights: Weights | None = None, *, level: float = design.LEVEL
+) -> pd.DataFrame:
+    """How often the two gains of a new transition lie on opposite sides of zero.
+
+    Parameters
+    ----------
+    tree, asked, weights
+        As for `posterior`; of the estimands those count that are differences of two gains.
+    level : float
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each estimand, target (a mixture, or one ``stratum``, and of a model of
+        transitions one ``step``) and ``orientation``: ``+-`` (first gain above zero, second below),
+        ``-+``, or ``either``. ``value`` is the posterior mean of the share of transitions, with its
+        equal-tailed interval ``lower`` and ``upper``.
+
+    Raises
+    ------
+    NotAvailable
+        If none of the estimands is a difference of two gains.
+
+    Examples
+    --------
+    >>> fc.sign_flips(audit.tree, audit.spec)  # doctest: +SKIP
+    """
+    from fourcorner.bayes.flips import table
+
+    _check_level(level)
+    return table(tree, *_of_tree(tree, asked, weights), level)
+
+
+def unit_gains(
+    tree: xr.DataTree, contrast: Contrast, *, level: float = design.LEVEL
+) -> pd.DataFrame:
+    """Each unit's own contrast with retry noise taken out, pulled towards its stratum.
+
+    Parameters
+    ----------
+    tree : DataTree
+        A fit of the normal family to scores with waves.
+    contrast : Contrast
+        Such as ``fc.gain(view="generated")``, or an Ω for whether the unit's own gains flip.
+    level : float
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each unit: ``measured``, posterior ``mean``, ``sd``, ``lower``, ``upper``,
+        ``below_zero`` and, of a difference of two gains, ``flip``.
+
+    Raises
+    ------
+    NotAvailable
+        If the fit has no retry noise: the unit's gain is then the measured one.
+
+    Examples
+    --------
+    >>> fc.unit_gains(audit.tree, fc.omega(view=("direct", "generated")))  # doctest: +SKIP
+    """
+    from fourcorner.bayes.latent import latent
+
+    _check_level(level)
+    return latent(tree, contrast, level)
 
 
 def criteria(
@@ -383,7 +453,7 @@ def criteria(
 
 
 def check(tree: xr.DataTree, asked: Asked, weights: Weights | None = None) -> pd.DataFrame:
-    """Convergence, agreement with the design estimate, prior sensitivity and pooling.
+    """Convergence, agreement with the design estimate, LOO, prior sensitivity and pooling.
 
     Parameters
     ----------
@@ -392,16 +462,34 @@ def check(tree: xr.DataTree, asked: Asked, weights: Weights | None = None) -> pd
         without it, and `audit` puts the design estimate beside them.
     """
     from fourcorner.bayes import posterior as engine
-    from fourcorner.checks import convergence, design_agreement, pooling, prior_sensitivity
+    from fourcorner.checks import convergence, design_agreement, loo, pooling, prior_sensitivity
 
     wanted = _of_tree(tree, asked, weights)
     rows = [
         *convergence.check(tree, *wanted),
+        *loo.check(tree),
         *prior_sensitivity.check(tree, *wanted),
         *design_agreement.check(tree, *wanted),
         *pooling.check([*engine.estimates(tree, *wanted), *engine.unpooled(tree, *wanted)]),
     ]
     return results.frame(rows, Check)
+
+
+def compare(
+    data: xr.Dataset,
+    spec: Spec,
+    families: Sequence[str] = (names.NORMAL, names.STUDENT),
+    *,
+    refits: int = 5,
+    progress: Callable[[str], None] = lambda _: None,
+) -> "Comparison":
+    """Several families on the same cells, checked and compared by LOO.
+
+    See `fourcorner.comparing.compare`.
+    """
+    from fourcorner.comparing import compare as run
+
+    return run(data, spec, families, refits=refits, progress=progress)
 
 
 def audit(

@@ -25,7 +25,7 @@ from fourcorner.design.cohort import Sample
 from fourcorner.design.refusals import NEEDS_EMPIRICAL
 from fourcorner.errors import NotAvailable
 from fourcorner.results import Breakdown, Check, Criterion, Estimate, Probability
-from fourcorner.spec import Spec
+from fourcorner.spec import Spec, unsuited
 from fourcorner.spec.weights import mix_of
 from fourcorner.weights import STANDING
 
@@ -212,11 +212,11 @@ def audit(
         spec = replace(spec, design=replace(spec.design, draws=draws))
     progress("design estimates")
     found = design_audit(data, spec)
-    if spec.model.family == names.BAYESIAN_BOOTSTRAP:
-        return _weighed(found, progress)
-    from fourcorner.bayes import engine as bayes
-
     try:
+        if spec.model.family == names.BAYESIAN_BOOTSTRAP:
+            return _weighed(found, progress)
+        from fourcorner.bayes import engine as bayes
+
         tree = bayes.fit(data, spec, progress=progress)
     except NotAvailable as error:
         return replace(found, not_available=(f"posterior: {error}",))
@@ -247,7 +247,7 @@ def reweight(found: Audit, weights: Weights) -> Audit:
     """
     spec = replace(found.spec, weights=_with_parts(weights, found.spec.weights))
     again = design_audit(found.scores, spec)
-    if spec.model.family == names.BAYESIAN_BOOTSTRAP:
+    if found.posterior_method == names.BAYESIAN_BOOTSTRAP:
         again = _weighed(again)
     elif found.tree is None:
         again = replace(again, not_available=found.not_available)
@@ -320,8 +320,11 @@ def _weighed(found: Audit, progress: Progress = lambda _: None) -> Audit:
     """What is there with the rows and probabilities of a Bayesian bootstrap of the same units."""
     from fourcorner.checks import bayesian_bootstrap as checks
 
-    progress("Bayesian bootstrap")
     spec = found.spec
+    faults = unsuited(spec.model, spec.priors, spec.sampler)
+    if faults:
+        raise NotAvailable("; ".join(faults))
+    progress("Bayesian bootstrap")
     estimands, mixtures = resolved(spec, None, scores.strata(found.scores))
     chosen = bayesian.options(
         spec.design.draws, spec.sampler.seed, design.LEVEL, spec.design.resampling
@@ -341,9 +344,10 @@ def _weighed(found: Audit, progress: Progress = lambda _: None) -> Audit:
 def _posterior(data: xr.Dataset, spec: Spec, tree: xr.DataTree, asked: Resolved) -> Audit:
     """What the fit alone says."""
     from fourcorner.bayes import posterior
-    from fourcorner.checks import convergence, prior_sensitivity
+    from fourcorner.bayes.answers import scope
+    from fourcorner.checks import convergence, loo, prior_sensitivity
 
-    left_out = str(tree.attrs["left_out"])
+    lacking = [str(tree.attrs.get(key, "")) for key in ("left_out", "no_unpooled")]
     return Audit(
         spec,
         data,
@@ -352,7 +356,11 @@ def _posterior(data: xr.Dataset, spec: Spec, tree: xr.DataTree, asked: Resolved)
             *posterior.probabilities(tree, *asked, rope=spec.model.rope),
             *posterior.conjunctions(tree, *asked, spec.criteria),
         ],
-        [*convergence.check(tree, *asked), *prior_sensitivity.check(tree, *asked)],
+        [
+            *convergence.check(tree, *asked),
+            *loo.check(tree),
+            *prior_sensitivity.check(tree, *asked),
+        ],
         tree,
-        (*posterior.not_modelled(asked[0]), *([left_out] if left_out else [])),
+        (*posterior.not_modelled(asked[0], scope(tree)), *filter(None, lacking)),
     )

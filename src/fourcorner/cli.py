@@ -152,7 +152,8 @@ def estimate(
 
 
 @app.command(
-    epilog="Examples: fourcorner fit spec.toml; fourcorner fit spec.toml --out posterior.nc"
+    epilog="Examples: fourcorner fit spec.toml; fourcorner fit spec.toml --out posterior.nc; "
+    "fourcorner fit spec.toml --compare"
 )
 def fit(
     spec: SpecPath,
@@ -160,6 +161,9 @@ def fit(
         Path | None, typer.Option("--out", metavar="FILE.nc", help="Save the fit (netCDF).")
     ] = None,
     seed: Seed = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Fit several families; say which to rest on, and why.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Fit the Bayesian model: posterior of every estimand, and whether the chains converged."""
@@ -167,6 +171,8 @@ def fit(
     from fourcorner.io.runs import write_tree
 
     declared = _spec(spec, seed)
+    if compare:
+        return _compare(declared, out, as_json)
     if out is not None:
         if declared.model.family == names.BAYESIAN_BOOTSTRAP:
             raise OptionError(
@@ -180,6 +186,16 @@ def fit(
     if out is not None and found.tree is not None:
         write_tree(out, found.tree)
     return _report(found, as_json)
+
+
+def _compare(spec: Spec, out: Path | None, as_json: bool) -> int:
+    if out is not None:
+        raise OptionError("--out keeps one fit, and --compare makes several; leave one of them out")
+    data = scores.read_scores(spec)
+    with _progress() as tell:
+        found = api.compare(data, spec, progress=tell)
+    _show(found.document(), as_json, lambda show: show.comparison(found))
+    return DONE if found.favoured else GATE_FAILED
 
 
 @app.command(

@@ -63,6 +63,31 @@ VAR_RETRY_SHARE: Final = "component_retry"
 VAR_RETRY_SCATTER: Final = "retry_scatter"
 VAR_RETRY_DEGREES: Final = "retry_degrees"
 VAR_OBSERVED: Final = "units_observed"
+VAR_DEGREES: Final = "degrees_of_freedom"
+
+# Those of a transition model
+STEP: Final = "step_kind"
+MOVE: Final = "level_or_step"
+SLOT: Final = "endpoint_slot"
+CHANNEL_CELL: Final = "channel_cell"
+CHANNEL_CELL_2: Final = "channel_cell_2"
+TEMPLATE: Final = "chain_template"
+VAR_MOVE: Final = "levels_and_steps"
+VAR_STEP_MEAN: Final = "step_mean"
+VAR_NOISE_SD: Final = "noise_sd"
+VAR_NOISE_COVARIANCE: Final = "noise_covariance"
+VAR_WHITE: Final = "white_share"
+VAR_PERSISTENCE: Final = "persistence"
+VAR_TRANSITIONS: Final = "transitions_in_stratum"
+VAR_STEPS: Final = "steps_in_stratum"
+VAR_TEMPLATE: Final = "unit_template"
+VAR_UNIT_OF: Final = "transition_unit"
+VAR_SLOT: Final = "transition_slot"
+VAR_STEP: Final = "transition_step"
+VAR_DESIGN: Final = "endpoint_moves"
+VAR_CHAIN: Final = "endpoint_chain"
+VAR_CENTRE: Final = "move_prior_mean"
+VAR_COMMON: Final = "move_prior_sd"
 
 # Groups of a fit's DataTree
 POSTERIOR: Final = "posterior"
@@ -86,9 +111,20 @@ RESERVED: Final = frozenset(
         VAR_UNITS, VAR_BASIS, VAR_ORDER, VAR_BY_STRATUM, VAR_PRIOR_VARIANCE, VAR_PRIOR_SCALES,
         PRIOR_NAME, VAR_STRATA, DATA_STRATUM, COMPONENT_2, SCALE_GROUP, VAR_RETRY_SD,
         VAR_TAU_PLACE, VAR_GROUP, VAR_RETRY_SHARE, VAR_RETRY_SCATTER, VAR_RETRY_DEGREES,
-        VAR_OBSERVED, "at", "sample",
+        VAR_OBSERVED, VAR_DEGREES,
+        STEP, MOVE, SLOT, CHANNEL_CELL, CHANNEL_CELL_2, TEMPLATE, VAR_MOVE,
+        VAR_STEP_MEAN, VAR_NOISE_SD, VAR_NOISE_COVARIANCE, VAR_WHITE, VAR_PERSISTENCE,
+        VAR_TRANSITIONS, VAR_STEPS, VAR_TEMPLATE, VAR_UNIT_OF, VAR_SLOT, VAR_STEP, VAR_DESIGN,
+        VAR_CHAIN, VAR_CENTRE, VAR_COMMON, "at", "sample",
     }
 )  # fmt: skip
+
+# Model families, and what check 2 takes the sampling variance of a design estimate from
+NORMAL: Final = "normal"
+STUDENT: Final = "student"
+TRANSITION_FAMILY: Final = "transitions"
+BY_MODEL: Final = "model"
+BY_BOOTSTRAP: Final = "bootstrap"
 
 # How the scores of options over replicates become one margin
 MEAN_THEN_MARGIN: Final = "mean_then_margin"
@@ -190,6 +226,7 @@ UNRESOLVED: Final = "unresolved"
 HOLDS: Final = "holds"
 FAILS: Final = "fails"
 OPEN: Final = "open"
+FLIP_NEW: Final = "flip_new"
 CRITERION: Final = "criterion"
 
 # Other events of posterior probabilities; below zero is ``KIND<0``, such as ``omega<0``

@@ -91,13 +91,13 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Probability:
-    """Posterior probability of an event; never exactly 0 or 1, since draws are finite.
+    """Posterior probability of an event; no count of draws makes it exactly 0 or 1.
 
     Attributes
     ----------
     name, event, weights, population : str
     value : float
-        (k + 1/2) / (S + 1) for k of S draws.
+        (k + 1/2) / (S + 1) for k of S draws; of ``flip_new`` the mean of its draws.
     draws : int
         S.
     rope : float or None

@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from fourcorner import contrasts, names
 from fourcorner.bayes.mixtures import complete_cases, empty_strata, shares, stratum_values
-from fourcorner.bayes.tree import basis_rows, factors, fitted_strata, group, observed
+from fourcorner.bayes.transitions.identified import open_in
+from fourcorner.bayes.tree import (
+    basis_rows,
+    by_transition,
+    factors,
+    fitted_strata,
+    group,
+    observed,
+)
 from fourcorner.contrasts import Contrast
 from fourcorner.estimands import Estimand
 from fourcorner.results import target
@@ -40,6 +48,34 @@ def questions(estimands: Sequence[Estimand], weights: Sequence[TargetWeights]) -
     ]
 
 
+class Scope(NamedTuple):
+    """What a model is of: one change per unit, or transitions and their waves.
+
+    Attributes
+    ----------
+    transitions : bool
+    wave : sequence of str
+        The waves that a model of transitions is of; none where there are none.
+    every : sequence of str
+        All waves of the scores.
+    """
+
+    transitions: bool = False
+    wave: Sequence[str] = ()
+    every: Sequence[str] = ()
+
+
+CELLS = Scope()
+
+
+def scope(tree: xr.DataTree) -> Scope:
+    """What a fit is of."""
+    if not by_transition(tree):
+        return Scope()
+    wave, every = (str(tree.attrs[key]) for key in ("wave", "waves"))
+    return Scope(True, wave.split("\n") if wave else (), every.split("\n") if every else ())
+
+
 def answered(
     tree: xr.DataTree, estimands: Sequence[Estimand], weights: Sequence[TargetWeights]
 ) -> list[Question]:
@@ -49,20 +85,55 @@ def answered(
 
 def unanswered(tree: xr.DataTree, estimand: Estimand, mixture: TargetWeights) -> str | None:
     """Why an estimand has no posterior under a mixture, in words; None if it has one."""
-    why = why_not(estimand)
+    why = why_not(estimand, scope(tree))
     if why is None and (refused := refusal(tree, estimand, mixture)):
         why = str(refused["message"])
     return why
 
 
-def why_not(estimand: Estimand) -> str | None:
-    """Which field of an estimand the cell model does not know, in words; None if it knows all."""
+def why_not(estimand: Estimand, of: Scope = CELLS) -> str | None:
+    """Which field of an estimand a model does not know, in words; None if it knows all."""
+    return _why_not_steps(estimand, of) if of.transitions else _why_not_cells(estimand)
+
+
+def _why_not_steps(estimand: Estimand, of: Scope) -> str | None:
+    whose = "the transition model"
+    if estimand.measure is not None:
+        return f"{whose} has means over transitions, not the {estimand.measure.subject} of each"
+    if estimand.statistic != names.MEAN:
+        return f"{whose} has means, not a {estimand.statistic.replace('_', ' ')}"
+    if estimand.between is not None:
+        attribute, first, second = estimand.between
+        return (
+            f"{whose} has means over all transitions, not {attribute} = {second} against "
+            f"{attribute} = {first}"
+        )
+    if estimand.where:
+        listed = ", ".join(f"{key} = {'/'.join(found)}" for key, found in estimand.where.items())
+        return (
+            f"{whose} has means over all transitions, not those with {listed} alone; the fit's "
+            f"step_mean has each kind of step"
+        )
+    if estimand.weight_by == names.BY_UNIT:
+        return f"{whose} weighs transitions alike, not units"
+    wanted = estimand.wave or of.every
+    if set(wanted) != set(of.wave):
+        return f"the fit is of {_named(of.wave)}, not of {_named(wanted)}"
+    return None
+
+
+def _named(wave: Sequence[str]) -> str:
+    """Waves in words."""
+    return f"wave{'s' * (len(wave) > 1)} {', '.join(wave)}"
+
+
+def _why_not_cells(estimand: Estimand) -> str | None:
     whose = "the cell model has one change per unit and no attributes"
     if estimand.measure is not None:
         subject = estimand.measure.subject
         return f"the cell model has means over transitions, not the {subject} of each"
     if estimand.statistic != names.MEAN:
-        return f"the normal family models means, not a {estimand.statistic.replace('_', ' ')}"
+        return f"the cell model has means, not a {estimand.statistic.replace('_', ' ')}"
     if estimand.between is not None:
         attribute, first, second = estimand.between
         return f"{whose}, so no {attribute} = {second} against {attribute} = {first}"
@@ -74,9 +145,9 @@ def why_not(estimand: Estimand) -> str | None:
     return None
 
 
-def not_modelled(estimands: Sequence[Estimand]) -> list[str]:
-    """Estimands that the cell model has no posterior of, each or each family with the reason."""
-    reasons = {estimand.family or estimand.name: why_not(estimand) for estimand in estimands}
+def not_modelled(estimands: Sequence[Estimand], of: Scope = CELLS) -> list[str]:
+    """Estimands that a model has no posterior of, each or each family with the reason."""
+    reasons = {estimand.family or estimand.name: why_not(estimand, of) for estimand in estimands}
     return [f"posterior of {name}: {why}" for name, why in reasons.items() if why is not None]
 
 
@@ -129,6 +200,8 @@ def unidentified(
         As `fourcorner.contrasts.refusal`, a cell being in a stratum; None where the data
         determine the contrast.
     """
+    if by_transition(tree):
+        return open_in(tree, contrast, shares(tree, mixture), pooled=pooled)
     flat, codes = observed(tree)
     present = np.isfinite(flat)
     strata = fitted_strata(tree)

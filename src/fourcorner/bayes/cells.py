@@ -109,8 +109,8 @@ def collapsed(basis: Basis, data: CellData, priors: Priors) -> pm.Model:
     """
     with pm.Model(coords=coords(basis, data.strata)) as model:
         held = {name: pm.Data(name, value) for name, value in values(data, priors).items()}
-        scale = _scales(held[SCALES], basis)
-        factor, tau_sd, log_spread = _variances(basis, len(data.strata), scale, held, data.turn)
+        scale = scales(held[SCALES], basis)
+        factor, tau_sd, log_spread = unit_variances(basis, len(data.strata), scale, held, data.turn)
         off = held[MEAN] - prior_location(basis, scale)
         common = prior_variance(basis, scale)
         if data.alike:
@@ -155,30 +155,45 @@ def full(
         ``stratum_deviation_z``, which is δ / (τ σ).
     """
     with pm.Model(coords=coords(basis, strata)) as model:
-        scale = _scales(priors.array(), basis)
-        _, tau_sd, _ = _variances(basis, len(strata), scale)
+        scale = scales(priors.array(), basis)
+        _, tau_sd, _ = unit_variances(basis, len(strata), scale)
         if retries:
             _retry_sd(scale)
-        modelled = basis.modelled
-        pm.Normal(
-            names.VAR_EFFECT,
-            mu=prior_location(basis, scale)[modelled],
-            sigma=pt.sqrt(prior_variance(basis, scale)[modelled]),
-            dims=names.EFFECT,
-        )
-        if len(strata) > 1:
-            standard = pm.ZeroSumNormal(
-                DEVIATION_Z, sigma=1.0, dims=(names.STRATUM_EFFECT, names.STRATUM)
-            )
-            pm.Deterministic(
-                names.VAR_DEVIATION,
-                (tau_sd[basis.by_stratum][:, None] * standard).T,
-                dims=(names.STRATUM, names.STRATUM_EFFECT),
-            )
+        locations(basis, len(strata), scale, tau_sd)
     return model
 
 
-def _scales(array: Graph, basis: Basis) -> dict[str, Graph]:
+def locations(basis: Basis, strata: int, scale: Mapping[str, Graph], tau_sd: Graph) -> Graph:
+    """β and, when there are several strata, δ / (τ σ) as variables of the model.
+
+    Returns
+    -------
+    tensor of shape (strata, effects)
+        β + δ_g over every effect of the basis, zero in the residual space.
+    """
+    modelled, varying = basis.modelled, basis.by_stratum
+    everywhere = np.eye(len(modelled))
+    common = pm.Normal(
+        names.VAR_EFFECT,
+        mu=prior_location(basis, scale)[modelled],
+        sigma=pt.sqrt(prior_variance(basis, scale)[modelled]),
+        dims=names.EFFECT,
+    )
+    found = (common @ everywhere[modelled])[None, :]
+    if strata > 1:
+        standard = pm.ZeroSumNormal(
+            DEVIATION_Z, sigma=1.0, dims=(names.STRATUM_EFFECT, names.STRATUM)
+        )
+        deviation = pm.Deterministic(
+            names.VAR_DEVIATION,
+            (tau_sd[varying][:, None] * standard).T,
+            dims=(names.STRATUM, names.STRATUM_EFFECT),
+        )
+        found = found + deviation @ everywhere[varying]
+    return found
+
+
+def scales(array: Graph, basis: Basis) -> dict[str, Graph]:
     """Each prior by name: those in native units for every effect, the retry noise's by group."""
     named = {item.name: array[i] for i, item in enumerate(fields(Priors))}
     by_effect = {
@@ -193,7 +208,7 @@ def _retry_sd(scale: Mapping[str, Graph]) -> Graph:
     )
 
 
-def _variances(
+def unit_variances(
     basis: Basis,
     strata: int,
     scale: dict[str, Graph],

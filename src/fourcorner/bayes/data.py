@@ -197,9 +197,9 @@ def _require_one_change(cells: xr.DataArray) -> None:
     units = cells[names.UNIT].values[_seen(cells)]
     if len(np.unique(units)) < len(units):
         msg = (
-            "units have several transitions; the cell model needs one change per unit. "
-            "`fourcorner estimate` handles them, and so does the posterior of "
-            f"[model] family = {names.BAYESIAN_BOOTSTRAP!r}"
+            "units have several transitions; the cell model needs one change per unit; family = "
+            f"{names.TRANSITION_FAMILY!r} or {names.BAYESIAN_BOOTSTRAP!r} in [model] is for many, "
+            "and `fourcorner estimate` handles them"
         )
         raise NotAvailable(msg)
 

@@ -16,7 +16,7 @@ from fourcorner.bayes.data import CellData
 from fourcorner.bayes.incomplete import Groups
 from fourcorner.bayes.outputs import constants
 from fourcorner.bayes.priors import Priors
-from fourcorner.bayes.variances import Variances, prior_covariances, stacked, variances
+from fourcorner.bayes.variances import Variances, location_covariances, stacked, variances
 
 Floats = NDArray[np.float64]
 
@@ -91,11 +91,13 @@ def draw_locations(
     location, common = cells.prior_location(basis, scales), cells.prior_variance(basis, scales)
     generator = np.random.default_rng([seed, 3])
     step = max(1, BLOCK // data.mean.size**2)
-    blocks = [
-        _conditional_draw(data.groups, basis, location, common, given.block(part), generator)
-        for part in (slice(i, i + step) for i in range(0, len(given.unit), step))
-    ]
-    effects, standard = (np.concatenate(part) for part in zip(*blocks, strict=True))
+    blocks = []
+    for start in range(0, len(given.unit), step):
+        block = given.block(slice(start, start + step))
+        told = information(block, data.groups, location, basis.rows)
+        blocks.append(conditional(*told, common, np.sqrt(block.own), generator))
+    beta, standard = (np.concatenate(part) for part in zip(*blocks, strict=True))
+    effects = location + beta
     shape = (draws.sizes[names.CHAIN], draws.sizes[names.DRAW])
     dims = (names.CHAIN, names.DRAW)
     beta = effects[:, basis.modelled].reshape(*shape, -1)
@@ -119,37 +121,52 @@ def draw_locations(
     return draws.assign_coords({dim: named[dim] for dim in kept}).assign(found)
 
 
-def _conditional_draw(
-    groups: Groups,
-    basis: Basis,
-    location: Floats,
+def conditional(
+    known: Floats,
+    score: Floats,
     common: Floats,
-    given: Variances,
+    own: Floats,
     generator: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """β (draws, effects) and δ / (τσ) (draws, strata, effects) given the data.
+    """What strata have in common, less its prior mean, and their standardised deviations.
 
     A draw from the prior and of the noise, moved by the regression of the locations on what it
     misses the data by, is a draw from the conditional posterior.
+
+    Parameters
+    ----------
+    known, score : ndarray
+        As `information` gives them, about the prior mean.
+    common : ndarray of shape (effects,)
+        Prior variance of what strata have in common.
+    own : ndarray of shape (draws, effects)
+        Sd between strata.
+    generator : Generator
+
+    Returns
+    -------
+    tuple of ndarray of shapes (draws, effects) and (draws, strata, effects)
     """
-    draws, strata = given.scale.shape
-    size = len(common)
-    own_sd = np.sqrt(given.own)[:, None]
+    draws, strata, size = score.shape
+    own_sd = own[:, None]
     beta = np.sqrt(common) * generator.standard_normal((draws, size))
     standard = generator.standard_normal((draws, strata, size))
     standard -= standard.mean(axis=1, keepdims=True)
     noise = generator.standard_normal((draws, strata, size, 1))
-    known, score = information(given, groups, location, basis.rows)
-    root = _root(known) if groups.missing.any() else np.linalg.cholesky(known)
+    root = _root(known)
     means = (beta[:, None] + own_sd * standard)[..., None]
     missed = score - (known @ means + root @ noise)[..., 0]
-    across = np.eye(strata * size) + stacked(known) @ prior_covariances(given, common)
+    across = np.eye(strata * size) + stacked(known) @ location_covariances(own**2, common, strata)
     solved = np.linalg.solve(across, missed.reshape(draws, -1, 1)).reshape(draws, strata, size)
     centred = solved - solved.mean(axis=1, keepdims=True)
-    return location + beta + common * solved.sum(axis=1), standard + own_sd * centred
+    return beta + common * solved.sum(axis=1), standard + own_sd * centred
 
 
 def _root(known: Floats) -> Floats:
     """A square root of each information matrix, which lacks rank where a cell was never seen."""
+    try:
+        return np.linalg.cholesky(known)
+    except np.linalg.LinAlgError:
+        pass
     values, vectors = np.linalg.eigh(known)
     return vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]

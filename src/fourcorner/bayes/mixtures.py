@@ -67,6 +67,8 @@ def loading(tree: xr.DataTree, contrast: Contrast) -> Floats:
 def is_fixed(tree: xr.DataTree, contrast: Contrast) -> bool:
     """Whether the model's formulas set a contrast to zero, so that it has no posterior."""
     constants = group(tree, names.CONSTANT_DATA)
+    if names.VAR_BASIS not in constants:
+        return False
     free = constants[names.VAR_PRIOR_VARIANCE].values > 0
     size = np.abs(loading(tree, contrast))
     return bool(size[free].max(initial=0.0) <= NOTHING * size.max())
@@ -90,7 +92,8 @@ def shares(tree: xr.DataTree, mixture: TargetWeights) -> Floats:
         Summing to one unless the mixture needs an empty stratum; see `empty_strata`.
     """
     fixed, own = _parts(tree, mixture)
-    count = group(tree, names.CONSTANT_DATA)[names.VAR_UNITS].values
+    held = group(tree, names.CONSTANT_DATA)
+    count = held.get(names.VAR_TRANSITIONS, held[names.VAR_UNITS]).values
     return np.asarray(fixed + own * count / count.sum())
 
 
@@ -105,15 +108,20 @@ def mixture_draws(tree: xr.DataTree, mixture: TargetWeights) -> Floats:
     """Weights of the strata in each draw for units like these: shape (chains, draws, strata).
 
     Declared weights are fixed; the empirical mixture is uncertain, Dirichlet with the strata's
-    counts, the same draws for every estimand.
+    counts of units, the same draws for every estimand; units with more transitions weigh more.
     """
     shape = _draws(tree)
     fixed, own = _parts(tree, mixture)
     if own == 0 or len(fixed) == 1:
         return np.broadcast_to(shares(tree, mixture), (*shape, len(fixed)))
     generator = np.random.default_rng([int(tree.attrs["seed"]), 1])
-    count = group(tree, names.CONSTANT_DATA)[names.VAR_UNITS].values
-    return np.asarray(fixed + own * generator.dirichlet(count, size=shape))
+    held = group(tree, names.CONSTANT_DATA)
+    count = held[names.VAR_UNITS].values
+    drawn = generator.dirichlet(count, size=shape)
+    if names.VAR_TRANSITIONS in held:
+        drawn = drawn * held[names.VAR_TRANSITIONS].values / count
+        drawn /= drawn.sum(axis=-1, keepdims=True)
+    return np.asarray(fixed + own * drawn)
 
 
 def _parts(tree: xr.DataTree, mixture: TargetWeights) -> tuple[Floats, float]:
@@ -145,6 +153,7 @@ def unit_variances(tree: xr.DataTree, contrast: Contrast) -> Floats:
     given, lever = _variances(tree), loading(tree, contrast)
     between = np.einsum("k,dkl,l->d", lever, given.unit, lever)
     variance = between[:, None] * given.scale + (given.noise @ lever**2)[:, None]
+    variance *= given.inflation[:, None]
     return np.asarray(variance.reshape(_draws(tree) + variance.shape[1:]))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from fourcorner import names
 from fourcorner.bayes.basis import Basis
@@ -18,7 +19,7 @@ from fourcorner.bayes.cells import prior_variance
 from fourcorner.bayes.data import CellData, stratum_codes
 from fourcorner.bayes.priors import Priors
 from fourcorner.bayes.retry import Retries
-from fourcorner.bayes.variances import variances
+from fourcorner.bayes.variances import Variances, variances
 
 Floats = NDArray[np.float64]
 
@@ -34,6 +35,7 @@ KEPT = (
     names.VAR_UNIT_SD,
     names.VAR_COVARIANCE,
     names.VAR_RETRY_SD,
+    names.VAR_DEGREES,
 )
 
 
@@ -52,7 +54,7 @@ def parameters(draws: xr.Dataset, basis: Basis, strata: tuple[str, ...]) -> xr.D
     xarray.Dataset
         ``cell_mean`` has dims (chain, draw, stratum, state, channels).
     """
-    kept = draws[[name for name in KEPT if name in draws]]
+    kept = _with_covariances(draws[[name for name in KEPT if name in draws]])
     means = np.repeat(
         _over_basis(kept, names.VAR_EFFECT, basis.modelled)[:, :, None], len(strata), 2
     )
@@ -67,6 +69,20 @@ def parameters(draws: xr.Dataset, basis: Basis, strata: tuple[str, ...]) -> xr.D
     clean = kept.assign({names.VAR_CELL_MEAN: cell_mean})
     clean.attrs = {}
     return clean
+
+
+def _with_covariances(draws: xr.Dataset) -> xr.Dataset:
+    """Covariances and sds in the place of a t distribution's scales."""
+    if names.VAR_DEGREES not in draws:
+        return draws
+    ratio = 1 / (1 - 2 / draws[names.VAR_DEGREES])
+    covariance, sd = draws[names.VAR_COVARIANCE], draws[names.VAR_UNIT_SD]
+    return draws.assign(
+        {
+            names.VAR_COVARIANCE: (covariance * ratio).transpose(*covariance.dims),
+            names.VAR_UNIT_SD: (sd * np.sqrt(ratio)).transpose(*sd.dims),
+        }
+    )
 
 
 def _over_basis(draws: xr.Dataset, name: str, used: NDArray[np.bool_]) -> Floats:
@@ -105,7 +121,7 @@ def unit_log_likelihood(
     step = max(1, CACHED // flat.size)
     for start in range(0, len(density), step):
         block = slice(start, start + step)
-        density[block] = _density(flat, members, means[block], given.block(block).units, rows)
+        density[block] = _density(flat, members, means[block], given.block(block), rows)
     return xr.Dataset(
         {
             names.CELLS: (
@@ -129,20 +145,29 @@ def _alike(codes: NDArray[np.int64], missing: NDArray[np.bool_]) -> Members:
 
 
 def _density(
-    flat: Floats, members: Members, means: Floats, covariance: Floats, rows: Floats
+    flat: Floats, members: Members, means: Floats, given: Variances, rows: Floats
 ) -> Floats:
     """Log density of units (columns) under draws (rows)."""
-    density = np.empty((len(means), len(flat)))
+    density, spread = np.empty((len(means), len(flat))), given.spread
     for code, seen, inside in members:
         across = rows[:, seen]
-        factor = np.linalg.cholesky(across.T @ covariance[:, code] @ across)
+        factor = np.linalg.cholesky(across.T @ spread[:, code] @ across)
         log_det = 2 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
         off = flat[inside][None][:, :, seen] - means[:, code, None][:, :, seen]
         centred = np.linalg.inv(factor) @ off.swapaxes(1, 2)
         distance = np.einsum("sku,sku->su", centred, centred)
-        constant = log_det + seen.sum() * np.log(2 * np.pi)
-        density[:, inside] = -0.5 * (constant[:, None] + distance)
+        density[:, inside] = _of_distance(distance, log_det, int(seen.sum()), given.degrees)
     return density
+
+
+def _of_distance(distance: Floats, log_det: Floats, size: int, degrees: Floats) -> Floats:
+    """Log density of a normal or a t from squared distances: shape (draws, units)."""
+    if np.isinf(degrees).all():
+        return -0.5 * ((log_det + size * np.log(2 * np.pi))[:, None] + distance)
+    constant = gammaln((degrees + size) / 2) - gammaln(degrees / 2) - 0.5 * log_det
+    constant -= size / 2 * np.log(np.pi * degrees)
+    tails = (degrees + size)[:, None] / 2 * np.log1p(distance / degrees[:, None])
+    return np.asarray(constant[:, None] - tails)
 
 
 def _rows(constants: xr.Dataset) -> Floats:
@@ -183,7 +208,9 @@ def predictive(
     rows = _rows(constants)
     generator = np.random.default_rng([seed, 4])
     noise = generator.standard_normal((len(means), len(codes), len(rows)))
-    turned = np.linalg.cholesky(given.units).swapaxes(2, 3) @ rows
+    turned = np.linalg.cholesky(given.spread).swapaxes(2, 3) @ rows
+    if np.isfinite(given.degrees).all():
+        noise /= np.sqrt(tail_weights(given.degrees, len(codes), generator))[:, :, None]
     replicated = means[:, codes]
     for code in range(means.shape[1]):
         replicated[:, codes == code] += noise[:, codes == code] @ turned[:, code]
@@ -194,6 +221,13 @@ def predictive(
             **_unit_coords(thin, cells),
             **{dim: cells[dim].values for dim in cells.dims if dim != names.UNIT},
         },
+    )
+
+
+def tail_weights(degrees: Floats, units: int, generator: np.random.Generator) -> Floats:
+    """Weights of units whose normals over the weight's root are t: shape (draws, units)."""
+    return np.asarray(
+        generator.chisquare(degrees[:, None], (len(degrees), units)) / degrees[:, None]
     )
 
 

@@ -20,11 +20,13 @@ from fourcorner.bayes.answers import (
     prior_range,
     questions,
     refusal,
+    scope,
     summary,
     unidentified,
     why_not,
     without_cases,
 )
+from fourcorner.bayes.flips import ORIENTATION, mixed_over_strata, new_transition, two_gains
 from fourcorner.bayes.mixtures import (
     complete_cases,
     complete_shares,
@@ -35,7 +37,7 @@ from fourcorner.bayes.mixtures import (
     retry_variance,
     stratum_values,
 )
-from fourcorner.bayes.tree import group
+from fourcorner.bayes.tree import by_transition, counts
 from fourcorner.contrasts import Contrast
 from fourcorner.estimands import Estimand
 from fourcorner.results import Estimate, Probability
@@ -82,7 +84,7 @@ def estimates(
     """
     rows = []
     for _, estimand, mixture in questions(estimands, weights):
-        if why_not(estimand) is not None:
+        if why_not(estimand, scope(tree)) is not None:
             continue
         contrast = estimand.contrast
         about = {**_about(tree, estimand, mixture, level), "method": names.BAYES}
@@ -114,10 +116,11 @@ def unpooled(
     -------
     list of Estimate
         With ``method`` ``"unpooled"``; a contrast that a stratum's own cells do not determine is
-        refused.
+        refused. None of a family that has none, whose trees say so in ``no_unpooled``.
     """
-    asked = [ask for ask in questions(estimands, weights) if why_not(ask.estimand) is None]
-    if not asked:
+    of = scope(tree)
+    asked = [ask for ask in questions(estimands, weights) if why_not(ask.estimand, of) is None]
+    if not asked or "no_unpooled" in tree.attrs:
         return []
     drawn = flat.locations(tree)
     rows = []
@@ -159,7 +162,7 @@ def probabilities(
     weights: Sequence[TargetWeights],
     rope: float | None = None,
 ) -> list[Probability]:
-    """P(contrast < 0), reversal of the mean gain, and P(|contrast| < rope).
+    """P(contrast < 0), reversals of mean gains, flips of new ones, and P(|contrast| < rope).
 
     Parameters
     ----------
@@ -172,23 +175,30 @@ def probabilities(
     -------
     list of Probability
         Events ``KIND<0`` (``omega<0``, ``gain<0``, …); for an Ω of two gains ``reversal+-`` (first
-        gain above zero, second below) and ``reversal-+``; for comparisons of gains ``rope``.
+        gain above zero, second below), ``reversal-+``, and ``flip_new``: that the two gains of a
+        new transition have opposite signs; for comparisons of gains ``rope``.
     """
     rows: list[Probability] = []
+    flips: dict[str, xr.DataArray] = {}
     for _, estimand, mixture in answered(tree, estimands, weights):
         contrast = estimand.contrast
         if is_fixed(tree, contrast):
             continue
         draws = contrast_draws(tree, contrast, mixture)
-        parts, gains = contrast.parts, None
-        if parts and all(part.kind == names.GAIN for part in parts):
-            first, second = (contrast_draws(tree, part, mixture) for part in parts)
+        gains = None
+        if two_gains(contrast) is not None:
+            first, second = (contrast_draws(tree, part, mixture) for part in contrast.parts)
             gains = first, second
         found = events.of_sign(contrast.kind, draws, gains)
         about = {"name": estimand.name, "weights": mixture.name}
         rows += [
             events.probability(event=event, held=held, **about) for event, held in found.items()
         ]
+        if gains is not None:
+            if estimand.name not in flips:
+                flips[estimand.name] = new_transition(tree, contrast).sum(ORIENTATION)
+            chance = mixed_over_strata(tree, flips[estimand.name], mixture)
+            rows.append(_flip(chance, **about))
         if rope is not None and contrast.compares_gains:
             inside = np.abs(draws) < rope
             rows.append(events.probability(event=names.ROPE, held=inside, rope=rope, **about))
@@ -236,6 +246,18 @@ def conjunctions(
     return rows
 
 
+def _flip(chance: xr.DataArray, *, name: str, weights: str) -> Probability:
+    """The share of new transitions that flip, averaged over draws."""
+    return Probability(
+        name=name,
+        event=names.FLIP_NEW,
+        value=float(chance.mean()),
+        weights=weights,
+        population=names.POPULATION_UNITS,
+        draws=chance.size,
+    )
+
+
 def _drawn(
     tree: xr.DataTree, contrast: Contrast, draws: Floats, level: float, note: str | None = None
 ) -> dict[str, Any]:
@@ -243,7 +265,9 @@ def _drawn(
     if is_fixed(tree, contrast):
         return {"value": 0.0, "interval": None, "notes": (FIXED,)}
     centre, low, high = summary(draws, level)
-    return {"value": centre, "interval": (low, high), "notes": () if note is None else (note,)}
+    said = (note, tree.attrs.get("value_note"))
+    notes = tuple(str(text) for text in said if text is not None)
+    return {"value": centre, "interval": (low, high), "notes": notes}
 
 
 def _for_cohort(
@@ -259,9 +283,12 @@ def _for_cohort(
     needed = weights > 0
     value = float(weights[needed] @ cases.mean[needed])
     complete = int(cases.count.sum())
-    named = {**named, "units": complete, "transitions": complete}
-    if complete < about["units"]:
-        note = f"no interval: {about['units'] - complete} of {about['units']} units lack a cell"
+    every, noun = about["transitions"], "transitions" if by_transition(tree) else "units"
+    named = {**named, "transitions": complete}
+    if not by_transition(tree):
+        named["units"] = complete
+    if complete < every:
+        note = f"no interval: {every - complete} of {every} {noun} lack a cell"
         return Estimate(**named, value=value, interval=None, notes=(note,))
     retry = retry_variance(tree, contrast)
     if retry is None:
@@ -275,7 +302,7 @@ def _for_cohort(
 def _about(
     tree: xr.DataTree, estimand: Estimand, mixture: TargetWeights, level: float
 ) -> dict[str, Any]:
-    units = group(tree, names.OBSERVED_DATA).sizes[names.UNIT]
+    units, transitions = counts(tree)
     return {
         "name": estimand.name,
         "statistic": estimand.statistic,
@@ -284,5 +311,5 @@ def _about(
         "interval_kind": names.CREDIBLE,
         "level": level,
         "units": units,
-        "transitions": units,
+        "transitions": transitions,
     }

@@ -60,6 +60,10 @@ class Priors:
         of their sd.
     lkj_eta : float
         Concentration of the LKJ prior on correlations of effects; no unit. Default 1.
+    nu_mean : float
+        Prior mean of the degrees of freedom ν of the student family, ν − 2 being gamma of shape 2;
+        no unit. Default 22: tails from heavy to as good as normal. Above 2 a variance exists, and
+        shape 2 keeps its posterior mean finite.
     """
 
     score_location: Floats
@@ -71,6 +75,7 @@ class Priors:
     retry_sd: Floats
     stratum_scale_sd: float
     lkj_eta: float
+    nu_mean: float
 
     def standardised(self, location: Floats, scale: Floats) -> "Priors":
         """The same priors of scores less `location` and divided by `scale`, by scale group."""
@@ -140,4 +145,5 @@ def resolve(given: PriorSpec, location: ArrayLike, scale: ArrayLike) -> Priors:
         retry_sd=native(given.retry_sd, unit),
         stratum_scale_sd=number(given.stratum_scale_sd, 0.5),
         lkj_eta=number(given.lkj_eta, 1.0),
+        nu_mean=number(given.nu_mean, 22.0),
     )

@@ -8,8 +8,8 @@ draws depend on the seed, not on the number of cores. Pinned by `tests/test_fit.
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import nutpie
@@ -28,6 +28,7 @@ from fourcorner.spec import SamplerSpec
 
 Program = Any  # what nutpie compiled
 
+TARGET_ACCEPT = 0.7  # the collapsed model has no funnel: long steps are accepted well
 CAREFUL = 0.99
 KEPT_STATS = ("diverging", "energy", "n_steps", "depth", "step_size", "mean_tree_accept", "logp")
 
@@ -60,6 +61,25 @@ class Draws:
     attempts: tuple[tuple[float, int], ...]
 
 
+class Drawn(NamedTuple):
+    """What a family's sampler gives.
+
+    Attributes
+    ----------
+    compiled : Compiled
+    draws : Draws
+    located : xarray.Dataset
+        Draws of every variable of `full`, native units.
+    full : pymc.Model
+        The priors of every variable, and no data.
+    """
+
+    compiled: Compiled
+    draws: Draws
+    located: xr.Dataset
+    full: pm.Model
+
+
 _compiled: dict[tuple[Any, ...], Compiled] = {}
 
 
@@ -75,9 +95,14 @@ def compile_model(basis: Basis, data: CellData, priors: Priors) -> Compiled:
         data.retries is not None,
         None if data.turn is None else data.turn.tobytes(),
     )
+    return compiled_once(key, basis, lambda: cells.collapsed(basis, data, priors))
+
+
+def compiled_once(key: tuple[Any, ...], basis: Basis, build: Callable[[], pm.Model]) -> Compiled:
+    """What was compiled under a key, which says all of a model's structure."""
     if key not in _compiled:
         start = time.perf_counter()
-        model = cells.collapsed(basis, data, priors)
+        model = build()
         program = nutpie.compile_pymc_model(model, cache=True)
         _compiled[key] = Compiled(model, program, basis, time.perf_counter() - start)
     return _compiled[key]
@@ -103,23 +128,43 @@ def draw(
         data.standardised(compiled.basis.order), priors.standardised(data.location, data.scale)
     )
     program = compiled.program.with_data(**standard)
+    found = chains(program, sampler, TARGET_ACCEPT, progress)
+    return replace(found, posterior=native(found.posterior, data))
+
+
+def chains(
+    program: Program,
+    sampler: SamplerSpec,
+    target_accept: float,
+    progress: Callable[[str], None],
+) -> Draws:
+    """Sample a program as it is; on any divergence once more at 0.99.
+
+    `target_accept` is for a sampler that has none of its own.
+
+    Raises
+    ------
+    FitError
+        If the chains could not start.
+    """
+    accept = target_accept if sampler.target_accept is None else sampler.target_accept
     start = time.perf_counter()
     progress(f"sampling {sampler.chains} chains of {sampler.draws} draws")
-    tree, divergences = _sample(program, sampler, sampler.target_accept)
-    attempts = [(sampler.target_accept, divergences)]
-    if divergences and sampler.target_accept < CAREFUL:
+    tree, divergences = _sample(program, sampler, accept)
+    attempts = [(accept, divergences)]
+    if divergences and accept < CAREFUL:
         progress(f"{divergences} divergences; once more at target_accept {CAREFUL}")
         tree, divergences = _sample(program, sampler, CAREFUL)
         attempts.append((CAREFUL, divergences))
     return Draws(
-        _native(group(tree, names.POSTERIOR), data),
+        group(tree, names.POSTERIOR),
         group(tree, names.SAMPLE_STATS)[list(KEPT_STATS)],
         time.perf_counter() - start,
         tuple(attempts),
     )
 
 
-def _native(draws: xr.Dataset, data: CellData) -> xr.Dataset:
+def native(draws: xr.Dataset, data: CellData) -> xr.Dataset:
     """Draws of standardised scores in the scores' own units; τ and s have none."""
     scale = data.scale[data.group]
     scales = {

@@ -22,8 +22,11 @@ SAMPLE = (names.CHAIN, names.DRAW)
 
 def log_prior(tree: xr.DataTree) -> xr.DataArray:
     """Log density of the scaled priors, up to a constant: dims (chain, draw)."""
-    kept = group(tree, names.LOG_PRIOR).drop_vars([DEVIATION_Z, UNIT_FACTOR], errors="ignore")
-    return sum((_total(array) for array in kept.values()), start=_covariance_prior(tree))
+    held = group(tree, names.LOG_PRIOR)
+    kept = held.drop_vars([DEVIATION_Z, UNIT_FACTOR], errors="ignore")
+    parts = [_total(array) for array in kept.values()]
+    first = _covariance_prior(tree) if UNIT_FACTOR in held else parts.pop(0)
+    return sum(parts, start=first)
 
 
 def log_likelihood(tree: xr.DataTree) -> xr.DataArray | None:
@@ -57,7 +60,10 @@ def _covariance_prior(tree: xr.DataTree) -> xr.DataArray:
     sd = posterior[names.VAR_UNIT_SD].transpose(*SAMPLE, names.COMPONENT)
     _, log_det = np.linalg.slogdet(posterior[names.VAR_COVARIANCE].values)
     correlations = log_det - 2 * np.log(sd.values).sum(axis=2)
-    density = (eta.flat[0] - 1) * correlations - 0.5 * ((sd.values / scale) ** 2).sum(axis=2)
+    shrunk = sd.values**2  # of a t distribution the prior is that of its scale
+    if names.VAR_DEGREES in posterior:
+        shrunk = shrunk * (1 - 2 / posterior[names.VAR_DEGREES].values)[:, :, None]
+    density = (eta.flat[0] - 1) * correlations - 0.5 * (shrunk / scale**2).sum(axis=2)
     return xr.DataArray(density, dims=SAMPLE, coords={dim: sd[dim] for dim in SAMPLE})
 
 

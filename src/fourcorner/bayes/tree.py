@@ -33,12 +33,25 @@ def factors(tree: xr.DataTree) -> dict[str, list[str]]:
     return {
         str(dim): [str(level) for level in cells[dim].values]
         for dim in cells.dims
-        if dim != names.UNIT
+        if dim not in (names.UNIT, names.TRANSITION)
     }
+
+
+def by_transition(tree: xr.DataTree) -> bool:
+    """Whether a fit is of transitions, many of each unit, and not of one change per unit."""
+    return names.TRANSITION in group(tree, names.OBSERVED_DATA)[names.CELLS].dims
+
+
+def counts(tree: xr.DataTree) -> tuple[int, int]:
+    """Units and transitions of a fit."""
+    cells = group(tree, names.OBSERVED_DATA)[names.CELLS]
+    return len(np.unique(cells[names.UNIT].values)), cells.shape[0]
 
 
 def observed(tree: xr.DataTree) -> tuple[Floats, NDArray[np.int64]]:
     """The cohort's units × cells, NaN where a cell is missing, and the code of each unit's stratum.
+
+    Of a fit of transitions, transitions × cells.
 
     Returns
     -------
@@ -46,7 +59,7 @@ def observed(tree: xr.DataTree) -> tuple[Floats, NDArray[np.int64]]:
         Codes are positions among `fitted_strata`.
     """
     cells = group(tree, names.OBSERVED_DATA)[names.CELLS]
-    flat = cells.values.reshape(cells.sizes[names.UNIT], -1)
+    flat = cells.values.reshape(cells.shape[0], -1)
     if names.STRATUM not in cells.coords:
         return flat, np.zeros(len(flat), dtype=np.int64)
     return flat, np.searchsorted(fitted_strata(tree), cells[names.STRATUM].values.astype(str))

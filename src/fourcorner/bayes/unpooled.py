@@ -16,7 +16,8 @@ from fourcorner import names
 from fourcorner.bayes.incomplete import Groups, grouped, stratum_means
 from fourcorner.bayes.locations import BLOCK, information
 from fourcorner.bayes.mixtures import loading
-from fourcorner.bayes.tree import basis_rows, group, observed
+from fourcorner.bayes.transitions.agreement import cell_means, flat_information
+from fourcorner.bayes.tree import basis_rows, by_transition, factors, group, observed
 from fourcorner.bayes.variances import variances
 from fourcorner.contrasts import Contrast
 
@@ -44,6 +45,8 @@ def locations(tree: xr.DataTree) -> Floats:
     ndarray of shape (chains, draws, strata, components)
         Zero for effects that the model does not have.
     """
+    if by_transition(tree):
+        return _of_steps(tree)
     posterior, constants = group(tree, names.POSTERIOR), group(tree, names.CONSTANT_DATA)
     given, groups, rows = variances(posterior, constants), groups_of(tree), basis_rows(tree)
     modelled = constants[names.VAR_PRIOR_VARIANCE].values > 0
@@ -77,4 +80,19 @@ def _flat(
 
 def stratum_values(tree: xr.DataTree, contrast: Contrast, drawn: Floats) -> Floats:
     """A contrast of drawn `locations` in each stratum: shape (chains, draws, strata)."""
+    if by_transition(tree):
+        weights = contrast.dense(factors(tree)).ravel().astype(float)
+        return np.asarray(drawn @ weights)
     return np.asarray(drawn @ loading(tree, contrast))
+
+
+def _of_steps(tree: xr.DataTree) -> Floats:
+    """Draws of each stratum's cell means, from a flat law of its levels and steps."""
+    posterior, constants = group(tree, names.POSTERIOR), group(tree, names.CONSTANT_DATA)
+    known, score = flat_information(tree)
+    generator = np.random.default_rng([int(tree.attrs["seed"]), 5])
+    every = np.ones(known.shape[-1], dtype=bool)
+    moved = _flat(known, score, every, RIDGE, generator)
+    means = cell_means(tree, moved.reshape(*moved.shape[:2], constants.sizes[names.MOVE], -1))
+    shape = (posterior.sizes[names.CHAIN], posterior.sizes[names.DRAW])
+    return means.reshape(*shape, means.shape[1], -1)

@@ -21,29 +21,42 @@ class Variances(NamedTuple):
     Attributes
     ----------
     unit : ndarray of shape (draws, effects, effects)
-        Σ.
+        Σ: of a normal the covariance, of a t its scale.
     scale : ndarray of shape (draws, strata)
         s_g².
     noise : ndarray of shape (draws, effects)
         Diagonal of N, zero where retry noise is not measured.
     own : ndarray of shape (draws, effects)
         τ² σ², zero where strata agree.
+    degrees : ndarray of shape (draws,)
+        ν of a t distribution, infinite for a normal.
     """
 
     unit: Floats
     scale: Floats
     noise: Floats
     own: Floats
+    degrees: Floats
 
     def block(self, part: slice) -> "Variances":
         """Some of the draws."""
         return Variances(*(array[part] for array in self))
 
     @property
-    def units(self) -> Floats:
-        """Covariance of a unit's effects, s_g² Σ + N: shape (draws, strata, effects, effects)."""
+    def spread(self) -> Floats:
+        """Scale of a unit's effects, s_g² Σ + N: shape (draws, strata, effects, effects)."""
         between = self.scale[:, :, None, None] * self.unit[:, None]
         return between + (self.noise[:, :, None] * np.eye(self.unit.shape[1]))[:, None]
+
+    @property
+    def units(self) -> Floats:
+        """Covariance of a unit's effects: shape (draws, strata, effects, effects)."""
+        return self.spread * self.inflation[:, None, None, None]
+
+    @property
+    def inflation(self) -> Floats:
+        """Covariance over scale, ν / (ν − 2): shape (draws,)."""
+        return 1 / (1 - 2 / self.degrees)
 
 
 def variances(draws: xr.Dataset, constants: xr.Dataset) -> Variances:
@@ -58,7 +71,10 @@ def variances(draws: xr.Dataset, constants: xr.Dataset) -> Variances:
     size, strata = constants.sizes[names.COMPONENT], constants.sizes[names.STRATUM]
     unit = draws[names.VAR_COVARIANCE].values.reshape(-1, size, size)
     noise, own = np.zeros((len(unit), size)), np.zeros((len(unit), size))
-    scale = np.ones((len(unit), strata))
+    scale, degrees = np.ones((len(unit), strata)), np.full(len(unit), np.inf)
+    if names.VAR_DEGREES in draws:
+        degrees = draws[names.VAR_DEGREES].values.ravel()
+        unit = unit * (1 - 2 / degrees)[:, None, None]
     if names.VAR_RETRY_SD in draws:
         sd = draws[names.VAR_RETRY_SD].values.reshape(len(unit), -1)
         group = constants[names.VAR_GROUP].values
@@ -68,7 +84,7 @@ def variances(draws: xr.Dataset, constants: xr.Dataset) -> Variances:
         tau = draws[names.VAR_TAU].values.reshape(len(unit), -1)[:, place]
         own = np.where(place >= 0, tau**2 * np.diagonal(unit, axis1=1, axis2=2), 0.0)
         scale = draws[names.VAR_STRATUM_SCALE].values.reshape(len(unit), -1) ** 2
-    return Variances(unit, scale, noise, own)
+    return Variances(unit, scale, noise, own, degrees)
 
 
 def prior_covariances(given: Variances, common: Floats) -> Floats:
@@ -84,10 +100,14 @@ def prior_covariances(given: Variances, common: Floats) -> Floats:
     -------
     ndarray of shape (draws, strata × effects, strata × effects)
     """
-    strata, size = given.scale.shape[1], given.unit.shape[1]
+    return location_covariances(given.own, common, given.scale.shape[1])
+
+
+def location_covariances(own: Floats, common: Floats, strata: int) -> Floats:
+    """As `prior_covariances`, given the variances between strata: shape (draws, effects)."""
     everywhere = _kron(np.ones((1, strata, strata)), np.diag(common)[None])
     centring = (np.eye(strata) - 1 / strata)[None]
-    return everywhere + _kron(centring, given.own[:, :, None] * np.eye(size))
+    return everywhere + _kron(centring, own[:, :, None] * np.eye(len(common)))
 
 
 def sampling_covariances(given: Variances, count: Floats) -> Floats:

@@ -7,6 +7,11 @@ exactly, shrinkage included: T − E[θ|y] is a function of the data and so is u
 posterior variance would not do: where a handful of strata leave τ open, it holds the uncertainty
 about how much to shrink, and V_T − V_post comes out far too small.)
 
+A family whose own V_T is not to be trusted has that of the bootstrap: the tree's attribute
+``sampling_variance`` says which. V_post is then the t's given φ, or the variance of the posterior
+draws, and the difference is held to no less than the units themselves make T and E[θ|y] differ by
+(`fourcorner.checks.bootstrap`).
+
 Where cells are missing, T is the mean over the units that have the contrast's cells, its empirical
 mixture is theirs, and V_post is what the observed cells of all units leave. T is unbiased only
 where what is missing does not depend on the scores, while the model needs no more than that it
@@ -39,7 +44,8 @@ from fourcorner.bayes.mixtures import (
     stratum_values,
     unit_variances,
 )
-from fourcorner.bayes.tree import basis_rows, group, observed
+from fourcorner.bayes.transitions import agreement
+from fourcorner.bayes.tree import basis_rows, by_transition, group, observed
 from fourcorner.bayes.unpooled import groups_of
 from fourcorner.bayes.variances import (
     Variances,
@@ -48,6 +54,8 @@ from fourcorner.bayes.variances import (
     sampling_covariances,
     variances,
 )
+from fourcorner.checks import bootstrap
+from fourcorner.checks.replicated import replicated
 from fourcorner.checks.rows import DESIGN_AGREEMENT, gate, not_run, shown
 from fourcorner.contrasts import Contrast
 from fourcorner.errors import FitError
@@ -76,11 +84,17 @@ class Comparison:
     design_variance, difference_variance : float
         V_T, and V_T − V_post given φ, averaged over φ, with the Monte-Carlo error of E[θ|y].
     z, p : float
-        Standardised difference and its two-sided normal p value.
+        Standardised difference and its two-sided p value.
+    degrees : float
+        Degrees of freedom of p: infinite, a normal's, where the model gives V_T.
     predictive_share : float
         Share of replicated T at or below T; shown, never gated.
     missing : int
         Units of the cohort that T does without, since they lack one of its cells.
+    remark : str
+        What to say of the variances.
+    why : str or None
+        Why the two are apart, where the units say so.
     """
 
     design: float
@@ -89,8 +103,11 @@ class Comparison:
     difference_variance: float
     z: float
     p: float
+    degrees: float
     predictive_share: float
     missing: int
+    remark: str = ""
+    why: str | None = None
 
 
 def check(
@@ -106,8 +123,8 @@ def check(
     Returns
     -------
     list of Check
-        One per estimand and mixture; ``not_run`` where the normal family has no counterpart of
-        the statistic. ``value`` is z, ``threshold`` the |z| that Holm's step asked for. Then one
+        One per estimand and mixture; ``not_run`` where the model has no counterpart of the
+        statistic. ``value`` is z, ``threshold`` the |z| that Holm's step asked for. Then one
         ``shown`` row each with the share of replicated estimates below the design's.
     """
     rows: list[Check] = []
@@ -123,17 +140,23 @@ def check(
     steps = holm([found.p for found in whole.values()], LEVEL)
     for (target, found), (step, rejected) in zip(whole.items(), steps, strict=True):
         rows.append(_verdict(target, found, step, rejected))
-    rows += [_of_some(target, found) for target, found in compared.items() if found.missing]
+    noun = "transition" if by_transition(tree) else "unit"
+    rows += [_of_some(target, found, noun) for target, found in compared.items() if found.missing]
     return rows + [_shown(target, found) for target, found in compared.items()]
 
 
 def compare(tree: xr.DataTree, asked: Sequence[tuple[Contrast, TargetWeights]]) -> list[Comparison]:
     """T against the posterior at the cohort's own, or the declared, mixture, for each pair."""
-    differences = _difference_variances(tree, asked)
-    return [
-        _compared(tree, contrast, mixture, difference)
-        for (contrast, mixture), difference in zip(asked, differences, strict=True)
-    ]
+    if bootstrap.asked_for(tree):
+        found = [
+            (bootstrap.design_variance(tree, *pair), *bootstrap.difference_variance(tree, *pair))
+            for pair in asked
+        ]
+    else:
+        total = [float(_sampling_variances(tree, *pair).mean()) for pair in asked]
+        left = _difference_variances(tree, asked)
+        found = [(*both, "") for both in zip(total, left, strict=True)]
+    return [_compared(tree, *pair, *of) for pair, of in zip(asked, found, strict=True)]
 
 
 def replicates(
@@ -150,62 +173,52 @@ def replicates(
     )
 
 
-def replicated(tree: xr.DataTree, contrast: Contrast, mixture: TargetWeights) -> Floats:
-    """Design estimates of replicated cohorts, one for each draw: shape (chains, draws).
-
-    T is linear in the strata's means of effects, so T given the parameters is the estimand plus
-    the noise of those means, drawn once for all contrasts: replicated estimates of a sum are sums.
-    (Where cells are missing each contrast has its own number of units, and only the distribution
-    of each by itself is meant.)
-    """
-    fixed, cases = complete_shares(tree, contrast, mixture), complete_cases(tree, contrast)
-    needed = fixed > 0
-    per_unit = fixed[needed] / np.sqrt(cases.count[needed])
-    noise = _unit_noise(tree, contrast)[:, :, needed] @ per_unit
-    return np.asarray(stratum_values(tree, contrast) @ fixed + noise)
-
-
-def _unit_noise(tree: xr.DataTree, contrast: Contrast) -> Floats:
-    """A replicated unit's deviation from its stratum: shape (chains, draws, strata)."""
-    constants, lever = group(tree, names.CONSTANT_DATA), loading(tree, contrast)
-    given = variances(group(tree, names.POSTERIOR), constants)
-    generator = np.random.default_rng([int(tree.attrs["seed"]), 2])
-    shape = (*given.scale.shape, len(lever))
-    between, retries = generator.standard_normal(shape), generator.standard_normal(shape)
-    loaded = lever @ np.linalg.cholesky(given.unit)
-    noise = np.sqrt(given.scale) * np.einsum("dk,dgk->dg", loaded, between)
-    noise += np.einsum("dk,dgk->dg", np.sqrt(given.noise) * lever, retries)
-    draws = stratum_values(tree, contrast).shape
-    return np.asarray(noise.reshape(draws))
-
-
 def _without_design(tree: xr.DataTree, estimand: Estimand, mixture: TargetWeights) -> str | None:
     """Why there is no design estimate on the fit's cohort, in words; None if there is one."""
     refused = without_cases(tree, estimand.contrast, mixture)
-    return None if refused is None else str(refused["message"])
+    if refused is not None:
+        return str(refused["message"])
+    if bootstrap.asked_for(tree):
+        return bootstrap.impossible(tree, estimand.contrast, mixture)
+    return None
 
 
 def _compared(
-    tree: xr.DataTree, contrast: Contrast, mixture: TargetWeights, difference: float
+    tree: xr.DataTree,
+    contrast: Contrast,
+    mixture: TargetWeights,
+    total: float,
+    difference: float,
+    remark: str,
 ) -> Comparison:
+    """Both engines, given V_T and V_T − V_post."""
     fixed, cases = complete_shares(tree, contrast, mixture), complete_cases(tree, contrast)
     needed = fixed > 0
-    draws = stratum_values(tree, contrast) @ fixed
+    draws = _expected(tree, contrast) @ fixed
     estimate = float(fixed[needed] @ cases.mean[needed])
     centre = float(draws.mean())
     if not is_fixed(tree, contrast):
         difference += float(draws.var(ddof=1)) / float(az.ess(draws))
     z = float((estimate - centre) / np.sqrt(difference))
+    of_units = bootstrap.asked_for(tree)
+    degrees = bootstrap.degrees(tree, contrast, mixture) if of_units else np.inf
     return Comparison(
         design=estimate,
         posterior=centre,
-        design_variance=float(_sampling_variances(tree, contrast, mixture).mean()),
+        design_variance=total,
         difference_variance=difference,
         z=z,
-        p=float(2 * stats.norm.sf(abs(z))),
+        p=float(2 * stats.t.sf(abs(z), degrees)),
+        degrees=degrees,
         predictive_share=float((replicated(tree, contrast, mixture) <= estimate).mean()),
         missing=len(observed(tree)[0]) - int(cases.count.sum()),
+        remark=remark,
+        why=_why_apart(tree, contrast, estimate - centre),
     )
+
+
+def _why_apart(tree: xr.DataTree, contrast: Contrast, gap: float) -> str | None:
+    return bootstrap.why_apart(tree, contrast, gap) if bootstrap.asked_for(tree) else None
 
 
 def holm(p_values: Sequence[float], level: float) -> list[tuple[float, bool]]:
@@ -225,8 +238,20 @@ def holm(p_values: Sequence[float], level: float) -> list[tuple[float, bool]]:
     return found
 
 
+def _expected(tree: xr.DataTree, contrast: Contrast) -> Floats:
+    """What T estimates in each stratum: shape (chains, draws, strata).
+
+    Of transitions that is the mean over those that T is of.
+    """
+    if by_transition(tree):
+        return agreement.expected(tree, contrast)
+    return stratum_values(tree, contrast)
+
+
 def _sampling_variances(tree: xr.DataTree, contrast: Contrast, mixture: TargetWeights) -> Floats:
     """Var(T | parameters) in each draw: Σ w_g² × one unit's variance / n_g, (chains, draws)."""
+    if by_transition(tree):
+        return agreement.sampling_variances(tree, contrast, mixture)
     fixed = complete_shares(tree, contrast, mixture)
     needed = fixed > 0
     per_unit = fixed[needed] ** 2 / complete_cases(tree, contrast).count[needed]
@@ -239,6 +264,9 @@ def _difference_variances(
     """V_T − V_post given φ, averaged over thinned draws of φ."""
     if not asked:
         return []
+    if by_transition(tree):
+        total, left_over = agreement.difference_variances(tree, asked, THIN)
+        return np.maximum(left_over, ROUNDING * total).mean(axis=0).tolist()
     constants = group(tree, names.CONSTANT_DATA)
     thin = group(tree, names.POSTERIOR).isel({names.DRAW: slice(None, None, THIN)})
     given = variances(thin, constants)
@@ -287,15 +315,19 @@ def _left(
 
 def _verdict(target: str, found: Comparison, step: float, rejected: bool) -> Check:
     failed = rejected and _apart(found) > MATTERS
-    remedy = "; the model's location is off: look at its effects, stratum effects and family"
-    message = _said(found) + (remedy if failed else "")
-    return gate(NAME, target, found.z, float(stats.norm.isf(step / 2)), message, ok=not failed)
+    remedy = found.why or (
+        "the model's location is off: look at its effects, stratum effects and family"
+    )
+    message = _said(found) + (f"; {remedy}" if failed else "")
+    return gate(
+        NAME, target, found.z, float(stats.t.isf(step / 2, found.degrees)), message, ok=not failed
+    )
 
 
-def _of_some(target: str, found: Comparison) -> Check:
-    """The row of a contrast whose cells some units lack."""
+def _of_some(target: str, found: Comparison, noun: str) -> Check:
+    """The row of a contrast whose cells some units, or transitions, lack."""
     why = (
-        f"; {found.missing} unit(s) lack a cell, so the two may differ by what is missing, and "
+        f"; {found.missing} {noun}(s) lack a cell, so the two may differ by what is missing, and "
         f"this is no gate"
     )
     return shown(NAME, target, _said(found) + why, value=found.z)
@@ -304,7 +336,7 @@ def _of_some(target: str, found: Comparison) -> Check:
 def _said(found: Comparison) -> str:
     return (
         f"design {found.design:+.4g}, posterior {found.posterior:+.4g}, z = {found.z:+.2f}, "
-        f"{_apart(found):.2f} standard errors apart"
+        f"{_apart(found):.2f} standard errors apart{found.remark}"
     )
 
 

@@ -80,7 +80,7 @@ def check(
         driven = prior_driven(tree, contrast, mixture, LEVEL)
         if driven is not None:
             rows.append(shown(DRIVEN, target, driven))
-    for name in (names.VAR_TAU, names.VAR_EFFECT, names.VAR_RETRY_SD):
+    for name in (names.VAR_TAU, names.VAR_EFFECT, names.VAR_RETRY_SD, names.VAR_DEGREES):
         quantities |= _parameters(tree, name)
     still = [target for target, found in quantities.items() if np.ptp(found.posterior) == 0]
     rows += [not_run(NAME, target, "it does not vary", gated=False) for target in still]
@@ -89,11 +89,14 @@ def check(
 
 
 def _parameters(tree: xr.DataTree, name: str) -> dict[str, Quantity]:
-    """Every entry of a parameter with one dim besides the draws; nothing if it is not there."""
+    """A parameter, or its entries along one more dim than the draws; nothing if not there."""
     posterior, prior = group(tree, names.POSTERIOR), group(tree, names.PRIOR)
     if name not in posterior:
         return {}
-    (dim,) = (dim for dim in posterior[name].dims if dim not in SAMPLE)
+    further = [dim for dim in posterior[name].dims if dim not in SAMPLE]
+    if not further:
+        return {name: Quantity(posterior[name].values, prior[name].values)}
+    (dim,) = further
     return {
         f"{name}[{label}]": Quantity(
             posterior[name].isel({dim: place}).values, prior[name].isel({dim: place}).values

@@ -18,6 +18,7 @@ from fourcorner.errors import FitError, counted
 from fourcorner.estimands import Estimand
 from fourcorner.results import Estimate
 from fourcorner.spec import Spec
+from fourcorner.spec.families import FAMILIES
 
 COUNTS = ("units", "transitions")
 
@@ -149,12 +150,17 @@ def _model(data: xr.Dataset, spec: Spec, estimands: list[Estimand]) -> dict[str,
             "without": [],
         }
     from fourcorner.bayes import data as bayes
-    from fourcorner.bayes.answers import not_modelled
+    from fourcorner.bayes.answers import CELLS, Scope, not_modelled
+    from fourcorner.bayes.transitions.data import fitted_cells, prepared
 
+    why, of = None, CELLS
     cells = scores.cells(data)
-    why = None
     try:
-        if spec.model.cohort == names.COHORT_OBSERVED:
+        if FAMILIES[spec.model.family].transitions:
+            every = scores.waves(data)
+            of = Scope(True, spec.model.wave or every, every)
+            prepared(fitted_cells(data, spec.model), spec.model.step)
+        elif spec.model.cohort == names.COHORT_OBSERVED:
             bayes.observed_cells(cells)
         else:
             bayes.joint_cells(cells, scores.joint(cells))
@@ -165,5 +171,5 @@ def _model(data: xr.Dataset, spec: Spec, estimands: list[Estimand]) -> dict[str,
         "cohort": spec.model.cohort,
         "applies": why is None,
         "why": why,
-        "without": [] if why else not_modelled(estimands),
+        "without": [] if why else not_modelled(estimands, of),
     }

@@ -18,11 +18,13 @@ FEW_STRATA = 10  # too few to say much about how strata differ
 
 
 def effects(audit: Audit) -> dict[str, Any] | None:
-    """Effects, the level of all cells, and how much strata differ; None without a fit."""
+    """Effects, the level of all cells, and how much strata differ; None without them."""
     tree, score = audit.tree, audit.spec.data.measure
     if tree is None:
         return None
     posterior = tree[names.POSTERIOR].to_dataset()
+    if names.VAR_EFFECT not in posterior:
+        return None
     found: dict[str, Any] = {
         "intercept": None,
         "assumed": [note for note in str(tree.attrs.get("notes", "")).split("\n") if note],

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from fourcorner import names
 from fourcorner.auditing import Audit
+from fourcorner.comparing import Comparison
 from fourcorner.report import criteria, families, lines, panels, reasons, stability, words
 from fourcorner.report.claims import FAILED, MISSING, claims, gaps
 from fourcorner.report.columns import Block, laid_out
@@ -83,6 +84,25 @@ def _parts(found: Audit) -> Iterator[str]:
                 split.setdefault(by, {})[parts.name] = None
     for by, listed in split.items():
         yield f"parts {panels.by_words(by)} on both sides of zero: {words.few(list(listed))}"
+
+
+def comparison(found: Comparison) -> None:
+    """Families beside each other by LOO, whether they pass their gates, and what to rest on."""
+    console = _console()
+    console.print(found.title, style="bold", markup=False)
+    table = _table("family", "gates", "elpd", "difference", "weight", "k above 0.7")
+    for row in found.table.to_dict("records"):
+        told = [row["family"], row["gates"].replace("_", " ")]
+        if row["elpd"] == row["elpd"]:
+            told += [f"{row['elpd']:.1f} ± {row['se']:.1f}", f"{row['elpd_diff']:.1f}"]
+            told[-1] += f" ± {row['dse']:.1f}"
+            told += [f"{row['weight']:.2f}", f"{row['bad_k']:.0f}"]
+        _add(table, *told)
+    console.print(table)
+    for said in found.sentences:
+        console.print(said, markup=False, soft_wrap=True)
+    for family, why in found.not_available.items():
+        console.print(f"not available: {family}: {why}", markup=False, soft_wrap=True)
 
 
 def doctor_table(found: Mapping[str, Any]) -> None:

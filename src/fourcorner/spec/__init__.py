@@ -3,7 +3,7 @@
 from fourcorner.spec.data import DataSpec
 from fourcorner.spec.design import DesignSpec
 from fourcorner.spec.estimands import EstimandSpec
-from fourcorner.spec.model import ModelSpec, PriorSpec, SamplerSpec
+from fourcorner.spec.model import ModelSpec, PriorSpec, SamplerSpec, as_family, unsuited
 from fourcorner.spec.read import Spec, parse_spec
 from fourcorner.spec.weights import check_weights
 
@@ -15,6 +15,8 @@ __all__ = [
     "PriorSpec",
     "SamplerSpec",
     "Spec",
+    "as_family",
     "check_weights",
     "parse_spec",
+    "unsuited",
 ]

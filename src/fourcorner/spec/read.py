@@ -21,7 +21,6 @@ from fourcorner.spec.model import (
     ModelSpec,
     PriorSpec,
     SamplerSpec,
-    check_unused,
     read_model,
     read_priors,
     read_sampler,
@@ -110,11 +109,9 @@ def parse_spec(text: str, *, directory: Path = Path(), source: str = "spec") -> 
     data = read_data(top.section("data"))
     estimands = read_estimands(top.section("estimands"), data)
     weights = read_weights(top.section("weights", required=False), data)
-    modelled = {name: top.section(name, required=False) for name in (*MODELLED, "sampler")}
-    model = read_model(modelled["model"], data)
-    priors = read_priors(modelled["priors"])
-    sampler = read_sampler(modelled["sampler"])
-    check_unused(modelled, model.family)
+    model = read_model(top.section("model", required=False), data)
+    priors = read_priors(top.section("priors", required=False), model)
+    sampler = read_sampler(top.section("sampler", required=False), model)
     design = read_design(top.section("design", required=False))
     criteria = read_criteria(top.section("criteria", required=False))
     changeless = data is not None and not data.has_change

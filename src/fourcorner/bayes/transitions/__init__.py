@@ -1,0 +1,1 @@
+"""The transition model: many changes per unit, a model of the endpoints that they share."""
