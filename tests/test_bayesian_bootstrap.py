@@ -26,6 +26,7 @@ from fourcorner.weights import resolve_all
 
 REPO = Path(__file__).parents[1]
 DRAWS, SEED = 60, 5
+DECLARED = 120  # draws of the spec
 
 SPEC = """
 kind = "scores"
@@ -67,7 +68,7 @@ rope = 0.2
 [sampler]
 seed = 5
 [design]
-draws = 400
+draws = 120
 """
 STRATA = {"small": 3, "large": 9}
 
@@ -642,7 +643,9 @@ def test_options_that_are_none_are_said(data, asked):
 
 def test_what_is_not_asked_is_the_specs(data, spec):
     usual = fc.bayesian_bootstrap(data, spec)
-    pd.testing.assert_frame_equal(usual, fc.bayesian_bootstrap(data, spec, draws=400, seed=5))
+    pd.testing.assert_frame_equal(
+        usual, fc.bayesian_bootstrap(data, spec, draws=DECLARED, seed=SEED)
+    )
     held = replace(spec, design=replace(spec.design, resampling="within_strata"))
     pd.testing.assert_frame_equal(
         fc.bayesian_bootstrap(data, held),
@@ -659,7 +662,7 @@ def chance(held):
 
 def test_probabilities_are_those_of_the_shared_draws(audited):
     naive = Naive(steps())
-    of = [naive.of(row) for row in drawn(len(naive.tasks), 400, 5)]
+    of = [naive.of(row) for row in drawn(len(naive.tasks), DECLARED, SEED)]
     found = {(row.name, row.event, row.weights): row.value for row in audited.probability_rows}
 
     def series(name, weights="empirical"):
@@ -691,7 +694,7 @@ def test_probabilities_are_those_of_the_shared_draws(audited):
     assert not {name for name, _ in named} & {"below", "again", "ranks.first", "signs.zero"}
     assert ("groups", "reversal+-") not in named
     assert not [1 for name, event, weights in found if event == "criterion" and weights == "equal"]
-    assert {row.draws for row in audited.probability_rows} == {400}
+    assert {row.draws for row in audited.probability_rows} == {DECLARED}
 
 
 def test_gains_of_a_reversal_are_of_the_transitions_of_the_comparison(spec):
@@ -704,7 +707,9 @@ def test_gains_of_a_reversal_are_of_the_transitions_of_the_comparison(spec):
     data = fc.read_scores(spec, table.assign(margin=moved.mask(lost)))
     found = fc.audit(data, spec)
     kept = Naive(table[table["task"] != "large8"])
-    weights = drawn(12, 400, 5)[:, [sorted(set(table["task"])).index(t) for t in kept.tasks]]
+    weights = drawn(12, DECLARED, SEED)[
+        :, [sorted(set(table["task"])).index(t) for t in kept.tasks]
+    ]
     of = [kept.of(row) for row in weights]
     held = [row["first", "empirical"] < 0 < row["second", "empirical"] for row in of]
     [row] = [
@@ -725,6 +730,7 @@ def test_an_audit_has_both_sides_and_no_gate(audited, data, spec):
     assert not checks["gated"].any()
     assert set(checks.loc[checks["verdict"] == "not_run", "name"]) == {
         "convergence",
+        "loo",
         "prior_sensitivity",
         "pooling",
     }

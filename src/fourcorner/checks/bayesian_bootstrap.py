@@ -14,6 +14,7 @@ from fourcorner.checks import pooling
 from fourcorner.checks.rows import (
     CONVERGENCE,
     DESIGN_AGREEMENT,
+    LOO,
     PRIOR_SENSITIVITY,
     not_run,
     shown,
@@ -22,6 +23,7 @@ from fourcorner.results import Check, Estimate, target
 
 ALL = "all estimates"
 NO_CHAINS = "draws of a Bayesian bootstrap are independent: there is no chain that could converge"
+NO_LOO = "a Bayesian bootstrap gives scores that nobody had no density, so it foresees no new unit"
 NO_PRIOR = "a Bayesian bootstrap has one prior, flat over what the data support, and no scale of it"
 NO_POOLING = "in a Bayesian bootstrap strata share nothing, so there is no pooling to take away"
 BY_CONSTRUCTION = "it weighs the same units, so the two agree by construction and this is no gate"
@@ -43,6 +45,7 @@ def check(rows: Sequence[Estimate]) -> list[Check]:
     """
     found = [
         not_run(CONVERGENCE, ALL, NO_CHAINS, gated=False),
+        not_run(LOO, ALL, NO_LOO, gated=False),
         not_run(PRIOR_SENSITIVITY, ALL, NO_PRIOR, gated=False),
         not_run(pooling.NAME, ALL, NO_POOLING, gated=False),
     ]

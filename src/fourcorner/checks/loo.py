@@ -18,10 +18,10 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from fourcorner import names
-from fourcorner.checks.rows import not_run, shown
+from fourcorner.checks.rows import LOO, not_run, shown
 from fourcorner.results import Check
 
-NAME = "loo"
+NAME = LOO
 ELPD, PARETO, INFLUENTIAL = "elpd", "Pareto k", "influential units"
 BAD = 0.7
 LEANED_ON = 0.5

@@ -9,6 +9,7 @@ from fourcorner.results import Check
 
 CONVERGENCE = "convergence"
 DESIGN_AGREEMENT = "design_agreement"
+LOO = "loo"
 PRIOR_SENSITIVITY = "prior_sensitivity"
 PRIOR_DRIVEN = "prior_driven"
 BY_PRIOR = "prior-driven"  # how the message of a sensitivity starts that is all prior
