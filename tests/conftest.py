@@ -18,4 +18,5 @@ settings.load_profile("fourcorner")
 def pytest_collection_modifyitems(items):
     for item in items:
         shared = getattr(item.module, "fits", None) is fits
-        item.add_marker(pytest.mark.xdist_group("fits" if shared else item.path.stem))
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group("fits" if shared else item.path.stem))

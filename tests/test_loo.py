@@ -10,7 +10,7 @@ import pytest
 
 import fits
 import fourcorner as fc
-from fourcorner import cli
+from fourcorner import cli, comparing
 from fourcorner.bayes.tree import group
 from fourcorner.checks import loo
 from fourcorner.comparing import Comparison, compare
@@ -246,3 +246,8 @@ def test_compare_on_the_command_line(monkeypatch, capsys, tmp_path):
     assert cli.run(["fit", str(spec), "--compare", "--json"]) == 2
     assert cli.run(["fit", str(spec), "--compare", "--out", str(tmp_path / "x.nc")]) == 1
     assert "leave one of them out" in capsys.readouterr().err
+
+
+def test_families_that_suit_are_those_for_as_many_changes_per_unit():
+    assert comparing.suited(fits.face().data) == ("normal", "student")
+    assert comparing.suited(fits.steps().data) == ("transitions", "bayesian_bootstrap")

@@ -20,7 +20,7 @@ def marked(found, places):
     return found
 
 
-@pytest.mark.parametrize(("fitted", "place"), [(fits.face, 3), (fits.heavy, 80), (fits.steps, 11)])
+@pytest.mark.parametrize(("fitted", "place"), [(fits.face, 3), (fits.heavy, 80)])
 def test_a_refit_agrees_with_importance_sampling_where_that_is_reliable(fitted, place):
     found = loo.leave_one_out(fitted().tree)
     assert found.pareto_k.values[place] < 0.5
@@ -54,8 +54,8 @@ def test_priors_of_a_refit_are_those_of_the_whole_fit():
 
 @pytest.mark.parametrize("places", [[], list(range(6))])
 def test_nothing_is_refitted_where_nothing_or_too_much_is_unreliable(places, monkeypatch):
-    monkeypatch.setattr(engine, "fit", None)
     fitted = fits.face()
+    monkeypatch.setattr(engine, "fit", None)
     found = marked(loo.leave_one_out(fitted.tree), places)
     assert refits.exact(found, fitted.data, fitted.spec, fitted.tree, most=5) is found
 

@@ -478,7 +478,7 @@ def check(tree: xr.DataTree, asked: Asked, weights: Weights | None = None) -> pd
 def compare(
     data: xr.Dataset,
     spec: Spec,
-    families: Sequence[str] = (names.NORMAL, names.STUDENT),
+    families: Sequence[str] | None = None,
     *,
     refits: int = 5,
     progress: Callable[[str], None] = lambda _: None,

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -96,7 +97,7 @@ class Lead(NamedTuple):
 def compare(
     data: xr.Dataset,
     spec: Spec,
-    families: Sequence[str] = (names.NORMAL, names.STUDENT),
+    families: Sequence[str] | None = None,
     *,
     refits: int = REFITS,
     progress: Progress = lambda _: None,
@@ -109,8 +110,10 @@ def compare(
         Scores, as `fourcorner.read_scores` returns them.
     spec : Spec
         Its family is not used; what a family does not use is left out for it.
-    families : sequence of str
-        With ``bayesian_bootstrap`` among them it is shown beside the design estimates.
+    families : sequence of str, optional
+        Default: those that suit the data, the normal and Student cell models for one change per
+        unit, and for many the transition model with the Bayesian bootstrap beside it. With
+        ``bayesian_bootstrap`` among them it is shown beside the design estimates.
     refits : int
         A family is fitted again without each unit whose Pareto k is above 0.7 where there are at
         most so many of them; 0 for none.
@@ -128,6 +131,7 @@ def compare(
     NotAvailable
         If no family suits the data, with the reason for each.
     """
+    families = suited(data) if families is None else families
     _require(families)
     asked = resolved(spec, None, scores.strata(data))
     trees: dict[str, xr.DataTree] = {}
@@ -159,6 +163,14 @@ def compare(
         said.append(_not_compared(beside))
         table = _with_weighed(table)
     return Comparison(spec.title, table, favoured, tuple(said), rows, missing, trees)
+
+
+def suited(data: xr.Dataset) -> tuple[str, ...]:
+    """The families that are compared where none is named: those for as many changes per unit."""
+    units = data[names.UNIT].values
+    if len(np.unique(units)) < len(units):
+        return names.TRANSITION_FAMILY, names.BAYESIAN_BOOTSTRAP
+    return names.NORMAL, names.STUDENT
 
 
 def _require(families: Sequence[str]) -> None:
