@@ -52,7 +52,7 @@ def test_units_of_a_large_k_are_counted_and_named():
     named = group(tree, "log_likelihood")["unit"].values[[3, 11]]
     assert rows["Pareto k"].value == 2
     assert "2 of 100 units" in rows["Pareto k"].message
-    assert "refit without each" in rows["Pareto k"].message
+    assert "refits without each" in rows["Pareto k"].message
     assert "not to be relied on" in rows["elpd"].message
     listed = rows["influential units"].message
     assert all(str(name) in listed for name in named)
