@@ -24,11 +24,11 @@ def case(path):
 
 
 @pytest.fixture
-def shell(monkeypatch):
+def shell(monkeypatch, tmp_path):
     """A shell of its own for each notebook, without the history that a user's has."""
     import matplotlib.pyplot as plt
 
-    monkeypatch.setenv("IPYTHONDIR", "")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     found = Shell.instance()
     found.history_manager.enabled = False
     yield found
