@@ -39,7 +39,7 @@ lint: $(STAMP) ## style, types, import layers
 	$(BIN)/lint-imports
 
 test: lint ## lint, then the tests
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2
 
 validate: $(STAMP) ## the long simulation studies; commit what they write
 	$(BIN)/python -m benchmarks.validate_intervals

@@ -8,7 +8,6 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
-FITTING = {"retrieval_cube"}  # fit a model that other tests have compiled
 
 
 class Shell(InteractiveShell):
@@ -16,11 +15,6 @@ class Shell(InteractiveShell):
 
     def enable_gui(self, gui=None):
         """Nothing: figures are shown inline."""
-
-
-def case(path):
-    marks = [pytest.mark.xdist_group("fits")] if path.stem in FITTING else []
-    return pytest.param(path, id=path.stem, marks=marks)
 
 
 @pytest.fixture
@@ -37,7 +31,7 @@ def shell(monkeypatch, tmp_path):
 
 
 @pytest.mark.filterwarnings("default")  # what other packages warn of at a prompt is not ours
-@pytest.mark.parametrize("path", [case(path) for path in NOTEBOOKS])
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_is_committed_without_output(path, shell, monkeypatch):
     cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
     assert [cell for cell in cells if cell.outputs] == [], "clear the outputs before committing"
